@@ -1,0 +1,239 @@
+//! The hot loops of three-party training, on plain `u64` slices: the matrix product over Z_2^64, bit planes, pseudorandom words.
+//!
+//! Everything here is exact, so every kernel gives the same bits; which one runs is chosen once, at run time, from what the processor has, or
+//! by the variable `SECURE_KERNEL=portable|avx2|avx512|amx`. Each kernel that needs `unsafe` is one file behind a safe function. The kernels
+//! know nothing of sharing, fixed point or threads of a protocol.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`View`] (`view.rs`) | an operand: transposed, summed or gathered on the fly |
+//! | `blocked.rs` | packing and cache blocks, common to the vector kernels |
+//! | `portable.rs`, `avx2.rs`, `avx512.rs` | one register tile each |
+//! | `planes.rs` | 64-bit values to bit planes and back |
+//! | `ctr.rs`, `ctr/vaes.rs` | AES-128 in counter mode, fused with +, - and xor |
+
+mod blocked;
+mod ctr;
+mod planes;
+mod portable;
+mod view;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+pub use ctr::CtrKey;
+pub use planes::{from_bits, to_planes};
+pub use view::View;
+
+use rayon::prelude::*;
+use std::sync::OnceLock;
+
+/// An implementation of the hot loops, named after the instructions of its matrix product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// Plain Rust, any processor.
+    Portable,
+    /// 256-bit vectors, 64-bit products from three 32-bit ones.
+    Avx2,
+    /// 512-bit vectors with `vpmullq`; bit planes and AES in 512-bit vectors as well.
+    Avx512,
+}
+
+/// Why the kernel that `SECURE_KERNEL` asks for cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SelectError {
+    /// No kernel of that name.
+    #[error("SECURE_KERNEL={0:?} is not a kernel: use one of {names}, or unset it", names = Kernel::ALL.map(Kernel::name).join(", "))]
+    Unknown(String),
+    /// This machine cannot run it.
+    #[error("SECURE_KERNEL={name} cannot run here: {why}; unset it to use {best}", name = .0.name(), best = Kernel::best().name(), why = .1)]
+    Unavailable(Kernel, String),
+}
+
+impl Kernel {
+    /// Every kernel, slowest first.
+    pub const ALL: [Kernel; 3] = [Kernel::Portable, Kernel::Avx2, Kernel::Avx512];
+
+    /// The name that `SECURE_KERNEL` takes and reports print.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kernel::Portable => "portable",
+            Kernel::Avx2 => "avx2",
+            Kernel::Avx512 => "avx512",
+        }
+    }
+
+    /// Whether this machine can run it.
+    pub fn is_available(self) -> bool {
+        self.why_not().is_none()
+    }
+
+    /// The reason why this machine cannot run it; `None` if it can.
+    pub fn why_not(self) -> Option<String> {
+        match self {
+            Kernel::Portable => None,
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => avx2::Avx2::new().is_none().then(|| "the processor has no AVX2".into()),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => avx512::Avx512::new().is_none().then(|| "the processor has no AVX-512 F and DQ".into()),
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => Some("it needs an x86-64 processor".into()),
+        }
+    }
+
+    /// The fastest kernel of this machine.
+    pub fn best() -> Kernel {
+        Self::ALL.into_iter().rev().find(|k| k.is_available()).unwrap_or(Kernel::Portable)
+    }
+
+    /// The kernel to use: what `SECURE_KERNEL` names, else the fastest. To be called once at start, so that a wrong name is an error there;
+    /// the variable is read once per process.
+    pub fn select() -> Result<Kernel, SelectError> {
+        static CHOICE: OnceLock<Result<Kernel, SelectError>> = OnceLock::new();
+        CHOICE
+            .get_or_init(|| match std::env::var_os("SECURE_KERNEL") {
+                None => Ok(Self::best()),
+                Some(name) => Self::by_name(&name.to_string_lossy()),
+            })
+            .clone()
+    }
+
+    /// The kernel of [`select`](Self::select), or the fastest if that was an error.
+    pub fn selected() -> Kernel {
+        Self::select().unwrap_or_else(|_| Self::best())
+    }
+
+    /// The kernel of that name, if this machine can run it.
+    pub fn by_name(name: &str) -> Result<Kernel, SelectError> {
+        let kernel =
+            Self::ALL.into_iter().find(|k| k.name() == name).ok_or_else(|| SelectError::Unknown(name.into()))?;
+        kernel.why_not().map_or(Ok(kernel), |why| Err(SelectError::Unavailable(kernel, why)))
+    }
+
+    /// `out = A · B`, or `out += A · B` if `accumulate`, over Z_2^64 (everything wraps): A is m × k, B is k × n, `out` is m × n row-major.
+    ///
+    /// Panics if the shapes do not fit or if the kernel is not available: both are faults of the caller, not of any input.
+    pub fn matmul<'a>(self, a: View, b: impl Into<Operand<'a>>, out: &mut [u64], accumulate: bool) {
+        self.matmul_on(1, a, b, out, accumulate);
+    }
+
+    /// The same on up to `threads` threads of rayon's pool. The result does not depend on their number.
+    pub fn matmul_on<'a>(self, threads: usize, a: View, b: impl Into<Operand<'a>>, out: &mut [u64], accumulate: bool) {
+        let b = b.into();
+        let ((m, k), (depth, n)) = (a.shape(), b.shape());
+        assert_eq!(k, depth, "a {m} × {k} matrix cannot be multiplied by a {depth} × {n} one");
+        assert_eq!(
+            Some(out.len()),
+            m.checked_mul(n),
+            "the product is {m} × {n}, the output has {} elements",
+            out.len()
+        );
+        if m == 0 || n == 0 {
+            return;
+        }
+        if k == 0 {
+            if !accumulate {
+                out.fill(0);
+            }
+            return;
+        }
+        // Whole tiles for every thread; below this size a thread costs more than it saves.
+        const WORTH_A_THREAD: usize = 1 << 19;
+        let threads = threads.min(m * k * n / WORTH_A_THREAD).clamp(1, m);
+        if threads == 1 {
+            return self.rows(a, 0, &b, out, accumulate);
+        }
+        let rows = m.div_ceil(threads).next_multiple_of(16);
+        out.par_chunks_mut(rows * n).enumerate().for_each(|(i, out)| self.rows(a, i * rows, &b, out, accumulate));
+    }
+
+    /// B in this kernel's panels, for an operand of several products.
+    pub fn pack(self, b: View) -> Packed {
+        let (rows, cols) = b.shape();
+        let data = match self {
+            Kernel::Portable => blocked::pack(portable::Portable, b),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => avx2::Avx2::new().expect("AVX2 is not available").pack(b),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => avx512::Avx512::new().expect("AVX-512 is not available").pack(b),
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => panic!("{} is not available", self.name()),
+        };
+        Packed { kernel: self, rows, cols, data }
+    }
+
+    /// Rows `first..` of the product, as many as `out` has.
+    fn rows(self, a: View, first: usize, b: &Operand, out: &mut [u64], accumulate: bool) {
+        let shape = b.shape();
+        let b = match b {
+            Operand::View(view) => blocked::Right::View(*view),
+            Operand::Packed(packed) => {
+                assert_eq!(packed.kernel, self, "the operand was packed for another kernel");
+                blocked::Right::Packed(&packed.data)
+            }
+        };
+        match self {
+            Kernel::Portable => blocked::product(portable::Portable, a, first, b, shape, out, accumulate),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => {
+                avx2::Avx2::new().expect("AVX2 is not available").product(a, first, b, shape, out, accumulate)
+            }
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => {
+                avx512::Avx512::new().expect("AVX-512 is not available").product(a, first, b, shape, out, accumulate)
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => panic!("{} is not available", self.name()),
+        }
+    }
+}
+
+/// [`Kernel::matmul`] by the [selected](Kernel::selected) kernel.
+pub fn matmul<'a>(a: View, b: impl Into<Operand<'a>>, out: &mut [u64], accumulate: bool) {
+    Kernel::selected().matmul(a, b, out, accumulate);
+}
+
+/// A right operand packed once by [`Kernel::pack`].
+#[derive(Clone, Debug)]
+pub struct Packed {
+    kernel: Kernel,
+    rows: usize,
+    cols: usize,
+    data: Vec<u64>,
+}
+
+/// A right operand: a [`View`], or [`Packed`] already.
+#[derive(Clone, Copy, Debug)]
+pub enum Operand<'a> {
+    /// Packed during the product.
+    View(View<'a>),
+    /// Packed before.
+    Packed(&'a Packed),
+}
+
+impl Operand<'_> {
+    /// (rows, columns) as the product sees them.
+    pub fn shape(&self) -> (usize, usize) {
+        match self {
+            Operand::View(view) => view.shape(),
+            Operand::Packed(packed) => (packed.rows, packed.cols),
+        }
+    }
+}
+
+impl<'a> From<View<'a>> for Operand<'a> {
+    fn from(view: View<'a>) -> Self {
+        Operand::View(view)
+    }
+}
+
+impl<'a> From<&'a Packed> for Operand<'a> {
+    fn from(packed: &'a Packed) -> Self {
+        Operand::Packed(packed)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! The AVX2 tile: 4 rows by 4 columns; products mod 2^64 from three 32-bit ones.
+//!
+//! With x = x_1 2^32 + x_0 and y likewise, x y = x_0 y_0 + (x_1 y_0 + x_0 y_1) 2^32 mod 2^64. The two parts are summed apart, each wrapping mod
+//! 2^64, and the shift is done once at the end: a step costs three `vpmuludq` and three additions for four products.
+#![allow(unsafe_code)]
+
+use super::blocked::{self, Left, Right, Tile};
+use super::view::View;
+use std::arch::x86_64::*;
+
+/// Proof that this CPU has AVX2: made by [`Avx2::new`] only.
+#[derive(Clone, Copy)]
+pub(super) struct Avx2(());
+
+impl Avx2 {
+    pub fn new() -> Option<Self> {
+        is_x86_feature_detected!("avx2").then_some(Avx2(()))
+    }
+
+    /// [`blocked::product`], compiled for AVX2 throughout.
+    pub fn product(self, a: View, first: usize, b: Right, shape: (usize, usize), out: &mut [u64], accumulate: bool) {
+        #[target_feature(enable = "avx2")]
+        fn compiled(
+            tile: Avx2,
+            a: View,
+            first: usize,
+            b: Right,
+            shape: (usize, usize),
+            out: &mut [u64],
+            accumulate: bool,
+        ) {
+            blocked::product(tile, a, first, b, shape, out, accumulate)
+        }
+        // SAFETY: `self` exists, so the feature does.
+        unsafe { compiled(self, a, first, b, shape, out, accumulate) }
+    }
+
+    /// [`blocked::pack`], compiled for AVX2.
+    pub fn pack(self, b: View) -> Vec<u64> {
+        #[target_feature(enable = "avx2")]
+        fn compiled(tile: Avx2, b: View) -> Vec<u64> {
+            blocked::pack(tile, b)
+        }
+        // SAFETY: as above.
+        unsafe { compiled(self, b) }
+    }
+}
+
+const COLS: usize = 4;
+
+impl Tile for Avx2 {
+    const ROWS: usize = 4;
+    const COLS: usize = COLS;
+
+    #[inline(always)]
+    fn run(self, depth: usize, a: Left<'_>, b: &[u64], acc: &mut [u64]) {
+        a.check(depth, 4);
+        assert!(b.len() >= depth * COLS && acc.len() >= a.rows * COLS);
+        // SAFETY: `self` exists, so the feature does; the lengths that `rows` needs were just checked.
+        unsafe {
+            match a.rows {
+                1 => rows::<1>(depth, a, b, acc),
+                2 => rows::<2>(depth, a, b, acc),
+                3 => rows::<3>(depth, a, b, acc),
+                _ => rows::<4>(depth, a, b, acc),
+            }
+        }
+    }
+}
+
+/// # Safety
+/// `a` holds R rows of `depth` elements in its steps, `b` has `depth * 4` elements, `acc` has `R * 4`.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn rows<const R: usize>(depth: usize, a: Left<'_>, b: &[u64], acc: &mut [u64]) {
+    let mut low = [_mm256_setzero_si256(); R];
+    let mut cross = [_mm256_setzero_si256(); R];
+    let (mut x, mut y) = (a.data.as_ptr(), b.as_ptr());
+    for _ in 0..depth {
+        // SAFETY: `y` is at element 4 p of `b`, `x` at p * depth_step of `a`, p < depth: inside by this function's contract. The steps past the
+        // last element are never read, hence `wrapping_add`. A little-endian element's halves are two readable u32.
+        unsafe {
+            let y0 = _mm256_loadu_si256(y.cast());
+            let y1 = _mm256_srli_epi64::<32>(y0);
+            for r in 0..R {
+                let halves = x.add(r * a.row_step).cast::<i32>();
+                let (x0, x1) = (_mm256_set1_epi32(*halves), _mm256_set1_epi32(*halves.add(1)));
+                low[r] = _mm256_add_epi64(low[r], _mm256_mul_epu32(x0, y0));
+                cross[r] = _mm256_add_epi64(cross[r], _mm256_mul_epu32(x1, y0));
+                cross[r] = _mm256_add_epi64(cross[r], _mm256_mul_epu32(x0, y1));
+            }
+        }
+        x = x.wrapping_add(a.depth_step);
+        y = y.wrapping_add(COLS);
+    }
+    for r in 0..R {
+        let sum = _mm256_add_epi64(low[r], _mm256_slli_epi64::<32>(cross[r]));
+        // SAFETY: `acc` has R * 4 elements.
+        unsafe { _mm256_storeu_si256(acc.as_mut_ptr().add(r * COLS).cast(), sum) };
+    }
+}

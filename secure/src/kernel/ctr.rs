@@ -1,0 +1,109 @@
+//! Bulk pseudorandom words: AES-128 in counter mode, written to a slice or combined with what it holds.
+//!
+//! computes   word 2 j and 2 j + 1 of a run = low and high 64 bits of AES_k(first + j), block and counter little-endian, j = 0, 1, ...
+//! cost       a run of n words consumes ceil(n / 2) counters: with an odd n the last high half is skipped, never used later
+//! source     FIPS 197 (the cipher), NIST SP 800-38A section 6.5 (counter mode; here the counter is little-endian)
+
+#[cfg(target_arch = "x86_64")]
+mod vaes;
+
+use super::Kernel;
+use aes::Aes128;
+use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+
+/// An expanded AES-128 key. Two parties with the same key and position read the same words, whatever their processors.
+#[derive(Clone)]
+pub struct CtrKey {
+    cipher: Aes128,
+    #[cfg(target_arch = "x86_64")]
+    vaes: Option<vaes::Schedule>,
+}
+
+impl std::fmt::Debug for CtrKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("CtrKey(secret)")
+    }
+}
+
+/// What happens to the words of the stream.
+#[derive(Clone, Copy, Debug)]
+enum Combine {
+    Set,
+    Add,
+    Sub,
+    Xor,
+}
+
+impl CtrKey {
+    /// The key schedule for the [selected](Kernel::selected) kernel.
+    pub fn new(key: [u8; 16]) -> Self {
+        Self::for_kernel(Kernel::selected(), key)
+    }
+
+    /// The key schedule for a given kernel; the words are the same for all.
+    pub fn for_kernel(kernel: Kernel, key: [u8; 16]) -> Self {
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = kernel;
+        CtrKey {
+            cipher: Aes128::new(&Array::from(key)),
+            #[cfg(target_arch = "x86_64")]
+            vaes: if matches!(kernel, Kernel::Portable | Kernel::Avx2) { None } else { vaes::Schedule::new(key) },
+        }
+    }
+
+    /// `out[i] = stream word i`, from block counter `first` on (counters are mod 2^128).
+    pub fn fill(&self, first: u128, out: &mut [u64]) {
+        self.run(first, out, Combine::Set);
+    }
+
+    /// `out[i] += stream word i`, wrapping.
+    pub fn add_fill(&self, first: u128, out: &mut [u64]) {
+        self.run(first, out, Combine::Add);
+    }
+
+    /// `out[i] -= stream word i`, wrapping.
+    pub fn sub_fill(&self, first: u128, out: &mut [u64]) {
+        self.run(first, out, Combine::Sub);
+    }
+
+    /// `out[i] ^= stream word i`.
+    pub fn xor_fill(&self, first: u128, out: &mut [u64]) {
+        self.run(first, out, Combine::Xor);
+    }
+
+    fn run(&self, first: u128, out: &mut [u64], combine: Combine) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(vaes) = &self.vaes {
+            return vaes.run(first, out, combine);
+        }
+        const BLOCKS: usize = 32;
+        let mut counter = first;
+        for out in out.chunks_mut(2 * BLOCKS) {
+            let mut blocks = [Array::from([0u8; 16]); BLOCKS];
+            let blocks = &mut blocks[..out.len().div_ceil(2)];
+            for block in blocks.iter_mut() {
+                *block = Array::from(counter.to_le_bytes());
+                counter = counter.wrapping_add(1);
+            }
+            self.cipher.encrypt_blocks(blocks);
+            for (out, block) in out.chunks_mut(2).zip(blocks.iter()) {
+                let word = u128::from_le_bytes((*block).into());
+                for (out, word) in out.iter_mut().zip([word as u64, (word >> 64) as u64]) {
+                    *out = combine.apply(*out, word);
+                }
+            }
+        }
+    }
+}
+
+impl Combine {
+    #[inline(always)]
+    fn apply(self, old: u64, word: u64) -> u64 {
+        match self {
+            Combine::Set => word,
+            Combine::Add => old.wrapping_add(word),
+            Combine::Sub => old.wrapping_sub(word),
+            Combine::Xor => old ^ word,
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Every kernel of this machine against plain formulas: one table of shapes, one of values.
+
+use super::*;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// The kernels to be tested, reported by name; the others with their reason.
+fn kernels() -> Vec<Kernel> {
+    for kernel in Kernel::ALL {
+        match kernel.why_not() {
+            None => println!("{}: tested", kernel.name()),
+            Some(why) => println!("{}: not tested, {why}", kernel.name()),
+        }
+    }
+    Kernel::ALL.into_iter().filter(|k| k.is_available()).collect()
+}
+
+const EDGES: [u64; 6] = [0, 1, 1 << 63, u64::MAX, 0x0000_0001_0000_0000, 0xffff_ffff];
+
+/// A quarter boundary values, the rest random.
+fn words(rng: &mut ChaCha8Rng, n: usize) -> Vec<u64> {
+    (0..n)
+        .map(|_| if rng.random_ratio(1, 4) { EDGES[rng.random_range(0..EDGES.len())] } else { rng.random() })
+        .collect()
+}
+
+fn naive(a: View, b: View, old: Option<&[u64]>) -> Vec<u64> {
+    let ((m, k), (_, n)) = (a.shape(), b.shape());
+    (0..m * n)
+        .map(|e| {
+            let start = old.map_or(0, |old| old[e]);
+            (0..k).fold(start, |sum, p| sum.wrapping_add(a.at(e / n, p).wrapping_mul(b.at(p, e % n))))
+        })
+        .collect()
+}
+
+/// Around the tiles (4 × 4, 8 × 16), the blocks (128, 256, 256), primes, empty, and the shapes of training.
+const SHAPES: [(usize, usize, usize); 27] = [
+    (0, 3, 2),
+    (3, 0, 2),
+    (3, 2, 0),
+    (1, 1, 1),
+    (1, 17, 1),
+    (3, 5, 3),
+    (4, 4, 4),
+    (5, 3, 5),
+    (7, 1, 15),
+    (8, 2, 16),
+    (9, 3, 17),
+    (16, 16, 32),
+    (15, 64, 31),
+    (17, 65, 33),
+    (13, 127, 10),
+    (31, 61, 67),
+    (127, 10, 129),
+    (128, 128, 10),
+    (129, 255, 16),
+    (129, 256, 5),
+    (2, 257, 130),
+    (1, 513, 257),
+    (128, 10, 128),
+    (300, 7, 300),
+    (10, 7, 259),
+    (64, 784, 48),
+    (131, 517, 19),
+];
+
+/// Every kernel × shape × (plain, summed, gathered) × transposition × (overwrite, accumulate) × (view, packed).
+#[test]
+fn matmul_is_exact() {
+    let kernels = kernels();
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    for (m, k, n) in SHAPES {
+        for variant in 0..16 {
+            let [a_t, b_t, sum, gather] = [1, 2, 4, 8].map(|bit| variant & bit != 0);
+            let (a_rows, a_cols) = if a_t { (k, m) } else { (m, k) };
+            let (b_rows, b_cols) = if b_t { (n, k) } else { (k, n) };
+            let gather = gather && a_cols > 0;
+            let stored_rows = if gather { a_rows + 3 } else { a_rows };
+            let (a0, a1) = (words(&mut rng, stored_rows * a_cols), words(&mut rng, stored_rows * a_cols));
+            let (b0, b1) = (words(&mut rng, k * n), words(&mut rng, k * n));
+            let index: Vec<u32> = (0..a_rows).map(|_| rng.random_range(0..stored_rows as u32)).collect();
+            let mut a = if gather { View::rows(&a0, a_cols, &index) } else { View::new(&a0, a_rows, a_cols) };
+            let mut b = View::new(&b0, b_rows, b_cols);
+            if sum {
+                (a, b) = (a.plus(&a1), b.plus(&b1));
+            }
+            a = if a_t { a.t() } else { a };
+            b = if b_t { b.t() } else { b };
+            let old = words(&mut rng, m * n);
+            for accumulate in [false, true] {
+                let expected = naive(a, b, accumulate.then_some(&old));
+                for &kernel in &kernels {
+                    let context = format!("{} {m}x{k}x{n} variant {variant} accumulate {accumulate}", kernel.name());
+                    let mut out = old.clone();
+                    kernel.matmul(a, b, &mut out, accumulate);
+                    assert!(out == expected, "{context}");
+                    let mut out = old.clone();
+                    kernel.matmul(a, &kernel.pack(b), &mut out, accumulate);
+                    assert!(out == expected, "{context} packed");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    let (m, k, n) = (307, 130, 120);
+    let (a, b) = (words(&mut rng, m * k), words(&mut rng, k * n));
+    let (a, b) = (View::new(&a, k, m).t(), View::new(&b, k, n));
+    let expected = naive(a, b, None);
+    for kernel in kernels() {
+        for threads in [1, 2, 3, 7, 1000] {
+            let mut out = vec![1; m * n];
+            kernel.matmul_on(threads, a, b, &mut out, false);
+            assert!(out == expected, "{} on {threads} threads", kernel.name());
+        }
+    }
+}
+
+#[test]
+fn selection_refuses_what_is_not_there() {
+    assert_eq!(Kernel::by_name("portable"), Ok(Kernel::Portable));
+    let unknown = Kernel::by_name("sse9").unwrap_err().to_string();
+    assert!(unknown.contains("\"sse9\"") && unknown.contains("portable, avx2, avx512"), "{unknown}");
+    for kernel in Kernel::ALL {
+        assert_eq!(Kernel::by_name(kernel.name()).is_ok(), kernel.is_available());
+    }
+    assert!(Kernel::best().is_available());
+}
+
+#[test]
+fn planes_are_bits() {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    for n in [0, 1, 31, 32, 33, 63, 64, 65, 127, 128, 200, 513] {
+        for (lo, bits) in [(0, 64), (0, 32), (0, 1), (63, 1), (16, 0), (64, 0), (5, 33), (31, 33), (7, 16), (32, 32)] {
+            let values = words(&mut rng, n);
+            let words = n.div_ceil(64);
+            let mut planes = vec![u64::MAX; bits as usize * words];
+            to_planes(&values, lo, bits, &mut planes);
+            for j in 0..bits as usize {
+                let plane = &planes[j * words..][..words];
+                for i in 0..64 * words {
+                    let expected = values.get(i).map_or(0, |v| v >> (lo as usize + j) & 1);
+                    assert_eq!(plane[i / 64] >> (i % 64) & 1, expected, "n {n} bits {lo}+{bits} plane {j} value {i}");
+                }
+                let mut back = vec![9; n];
+                from_bits(plane, &mut back);
+                assert!((0..n).all(|i| back[i] == values[i] >> (lo as usize + j) & 1));
+            }
+        }
+    }
+}
+
+/// FIPS 197, appendix C.1.
+#[test]
+fn the_stream_is_aes() {
+    let key = std::array::from_fn(|i| i as u8);
+    let plain: [u8; 16] = std::array::from_fn(|i| 0x11 * i as u8);
+    let cipher = 0x5ac5_b470_80b7_cdd8_3004_7b6a_d8e0_c469_u128.to_le_bytes();
+    let cipher = u128::from_le_bytes(cipher);
+    for kernel in kernels() {
+        let mut out = [0; 2];
+        CtrKey::for_kernel(kernel, key).fill(u128::from_le_bytes(plain), &mut out);
+        assert_eq!(out, [cipher as u64, (cipher >> 64) as u64], "{}", kernel.name());
+    }
+}
+
+/// Every length around the steps, all four combinations, counters on both sides of a carry: against single blocks.
+#[test]
+fn every_stream_is_the_same() {
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let key = rng.random();
+    for first in [0, 77, (1 << 64) - 1, (1 << 64) - 40, (9 << 64) - 33, u128::MAX - 5] {
+        for n in [0, 1, 2, 3, 63, 64, 65, 127, 128, 129, 200, 1000] {
+            let block = |i: usize| {
+                let mut words = [0; 2];
+                CtrKey::for_kernel(Kernel::Portable, key).fill(first.wrapping_add(i as u128 / 2), &mut words);
+                words[i % 2]
+            };
+            let stream: Vec<u64> = (0..n).map(block).collect();
+            let old = words(&mut rng, n);
+            let combine = |f: fn(u64, u64) -> u64| old.iter().zip(&stream).map(|(&o, &s)| f(o, s)).collect::<Vec<_>>();
+            for kernel in kernels() {
+                let key = CtrKey::for_kernel(kernel, key);
+                let run = |f: &dyn Fn(&mut [u64])| {
+                    let mut out = old.clone();
+                    f(&mut out);
+                    out
+                };
+                let context = format!("{} {n} words from {first}", kernel.name());
+                assert!(run(&|out| key.fill(first, out)) == stream, "{context}");
+                assert!(run(&|out| key.add_fill(first, out)) == combine(u64::wrapping_add), "{context}");
+                assert!(run(&|out| key.sub_fill(first, out)) == combine(u64::wrapping_sub), "{context}");
+                assert!(run(&|out| key.xor_fill(first, out)) == combine(|a, b| a ^ b), "{context}");
+            }
+        }
+    }
+}
