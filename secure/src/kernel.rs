@@ -9,7 +9,7 @@
 //! | [`View`] (`view.rs`) | an operand: transposed, summed or gathered on the fly |
 //! | `blocked.rs` | packing and cache blocks, common to the vector kernels |
 //! | `portable.rs`, `avx2.rs`, `avx512.rs` | one register tile each |
-//! | `planes.rs` | 64-bit values to bit planes and back |
+//! | `planes.rs`, `planes/gfni.rs` | 64-bit values to bit planes and back |
 //! | `ctr.rs`, `ctr/vaes.rs` | AES-128 in counter mode, fused with +, - and xor |
 
 mod blocked;
@@ -22,6 +22,8 @@ mod view;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod zmm;
 
 pub use ctr::CtrKey;
 pub use planes::{from_bits, to_planes};

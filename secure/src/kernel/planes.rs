@@ -1,20 +1,58 @@
 //! Between 64-bit values and bit planes: a plane holds one bit of every value, 64 values a word.
 //!
 //! computes   bit i of word w of plane j = bit (lo_bit + j) of value 64 w + i; missing values of the last word are 0
-//! source     H. S. Warren, *Hacker's Delight*, 2nd edition, section 7-3 (transposing a bit matrix by swapping blocks)
+//! source     H. S. Warren, *Hacker's Delight*, 2nd edition, section 7-3 (transposing a bit matrix by swapping blocks); `planes/gfni.rs` has
+//!            its own
+
+#[cfg(target_arch = "x86_64")]
+mod gfni;
+
+use super::Kernel;
 
 /// Bits `lo_bit..lo_bit + bits` of `values` as bit planes: word w of plane j is `planes[j * words + w]`, words = ceil(values / 64).
 ///
 /// Panics if `lo_bit + bits > 64` or if `planes` does not have `bits * words` elements.
 pub fn to_planes(values: &[u64], lo_bit: u32, bits: u32, planes: &mut [u64]) {
-    let words = values.len().div_ceil(64);
-    assert!(lo_bit <= 64 && bits <= 64 - lo_bit, "bits {lo_bit}..{lo_bit}+{bits} of 64-bit values");
-    assert_eq!(planes.len(), bits as usize * words, "{bits} planes of {words} words");
-    for (w, values) in values.chunks(64).enumerate() {
-        for from in (0..bits).step_by(32) {
-            let block = transpose_32(values, lo_bit + from);
-            for j in 0..32.min(bits - from) {
-                planes[(from + j) as usize * words + w] = block[j as usize];
+    Kernel::selected().to_planes(values, lo_bit, bits, planes);
+}
+
+/// One plane as values 0 and 1: `out[i]` = bit i mod 64 of `plane[i / 64]`.
+///
+/// Panics if `plane` does not have ceil(out / 64) words.
+pub fn from_bits(plane: &[u64], out: &mut [u64]) {
+    Kernel::selected().from_bits(plane, out);
+}
+
+impl Kernel {
+    /// [`to_planes`] by this kernel.
+    pub fn to_planes(self, values: &[u64], lo_bit: u32, bits: u32, planes: &mut [u64]) {
+        let words = values.len().div_ceil(64);
+        assert!(lo_bit <= 64 && bits <= 64 - lo_bit, "bits {lo_bit}..{lo_bit}+{bits} of 64-bit values");
+        assert_eq!(planes.len(), bits as usize * words, "{bits} planes of {words} words");
+        #[cfg(target_arch = "x86_64")]
+        if let (Kernel::Avx512, Some(gfni)) = (self, gfni::Gfni::new()) {
+            return gfni.to_planes(values, lo_bit, bits, planes);
+        }
+        for (w, values) in values.chunks(64).enumerate() {
+            for from in (0..bits).step_by(32) {
+                let block = transpose_32(values, lo_bit + from);
+                for j in 0..32.min(bits - from) {
+                    planes[(from + j) as usize * words + w] = block[j as usize];
+                }
+            }
+        }
+    }
+
+    /// [`from_bits`] by this kernel.
+    pub fn from_bits(self, plane: &[u64], out: &mut [u64]) {
+        assert_eq!(plane.len(), out.len().div_ceil(64), "one plane of {} values", out.len());
+        #[cfg(target_arch = "x86_64")]
+        if let (Kernel::Avx512, Some(gfni)) = (self, gfni::Gfni::new()) {
+            return gfni.from_bits(plane, out);
+        }
+        for (word, out) in plane.iter().zip(out.chunks_mut(64)) {
+            for (i, out) in out.iter_mut().enumerate() {
+                *out = (word >> i) & 1;
             }
         }
     }
@@ -49,18 +87,6 @@ fn swap<const W: usize>(block: &mut [u64; 32], mask: u64) {
             let moved = ((*u >> W) ^ *l) & mask;
             *u ^= moved << W;
             *l ^= moved;
-        }
-    }
-}
-
-/// One plane as values 0 and 1: `out[i]` = bit i mod 64 of `plane[i / 64]`.
-///
-/// Panics if `plane` does not have ceil(out / 64) words.
-pub fn from_bits(plane: &[u64], out: &mut [u64]) {
-    assert_eq!(plane.len(), out.len().div_ceil(64), "one plane of {} values", out.len());
-    for (word, out) in plane.iter().zip(out.chunks_mut(64)) {
-        for (i, out) in out.iter_mut().enumerate() {
-            *out = (word >> i) & 1;
         }
     }
 }
