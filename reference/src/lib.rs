@@ -10,4 +10,5 @@
 //! Nothing here knows of shares or networks; `secure` takes from this crate only the vocabulary in [`spec`].
 
 pub mod batches;
+pub mod f64;
 pub mod spec;
