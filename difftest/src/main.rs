@@ -1,1 +1,5 @@
-fn main() {}
+//! The `difftest` program; everything is in the library.
+
+fn main() -> std::process::ExitCode {
+    difftest::main()
+}

@@ -1,0 +1,347 @@
+//! Enclosures of one row of a head (section 9 of the arithmetic).
+//!
+//! Given an interval for every logit and a decision for every comparison with the head's threshold, [`HeadRules::enclose`] returns
+//! intervals that hold whatever the fixed-point arithmetic can answer, for every outcome of the coins. A comparison is decided if the
+//! whole interval lies on one side. Each undecided one makes two *branches*; [`HeadRules::branches`] lists their enclosures.
+//!
+//! Every rule evaluates a function that is monotone in each logit at the corners of the box, so nothing is lost but what the rounding itself
+//! may do:
+//!
+//! * softmax: p_i rises in x_i and falls in the others. If exp(d_j) is off by eta_j, then v_i / S - p_i = (eta_i - p_i sum eta) / S with
+//!   S >= 1, so |v_i / S - p_i| <= ((1 - p_i) |eta_i| + p_i sum_{j != i} |eta_j|) / S.
+//! * x / S with S = x + o: rises in x, falls in o.
+//! * 1 / S - 1 / x with S = x + o: rises in x (its derivative is 1/x^2 - 1/S^2 >= 0), falls in o.
+//! * a quotient q is off by q `inverse` + one truncation, a reciprocal likewise; q = 0 is exact, as is the constant -1.
+
+use super::Errors;
+use super::interval::{Interval, down, sums_of_others, up};
+use reference::spec::{Head, TrainSpec};
+
+/// What is known of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// False on both sides.
+    No,
+    /// True on both sides.
+    Yes,
+    /// The threshold is within the bound.
+    Either,
+}
+
+/// Enclosures of one row's tensors. What a head does not have is empty.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowEnclosure {
+    /// The maximum, softmax only.
+    pub maximum: Vec<Interval>,
+    /// exp(x - max), softmax only.
+    pub exp: Vec<Interval>,
+    /// S or T.
+    pub sum: Vec<Interval>,
+    /// ReLU(x), or a x for `relu-prob-cut`.
+    pub positive: Vec<Interval>,
+    /// 1/S and 1/z.
+    pub reciprocal: Vec<Interval>,
+    /// p or q.
+    pub quotient: Vec<Interval>,
+    /// G.
+    pub gradient: Vec<Interval>,
+}
+
+/// At most this many undecided comparisons of a row are split into branches; further ones are enclosed by their hull.
+pub const SPLIT: usize = 6;
+
+/// The rules of one head.
+#[derive(Debug, Clone, Copy)]
+pub struct HeadRules {
+    head: Head,
+    errors: Errors,
+    /// The threshold of the real side.
+    real_threshold: f64,
+    /// The smallest value for which the comparison is true.
+    smallest_yes: f64,
+    /// The largest value for which it is false.
+    largest_no: f64,
+    /// The regulariser e of `relu-eps`, 0 otherwise.
+    regulariser: f64,
+}
+
+impl HeadRules {
+    /// The rules of fixed point under `spec`: values are multiples of a unit, eps is rounded up.
+    pub fn fixed(spec: &TrainSpec) -> Self {
+        let errors = Errors::new(spec.rounding, spec.fixed);
+        let smallest_yes = match spec.head {
+            Head::ReluProb => spec.epsilon_units() as f64 * errors.unit,
+            Head::ReluProbCut => (spec.epsilon_units() + 1) as f64 * errors.unit,
+            Head::Softmax | Head::ReluGrad | Head::ReluEps => errors.unit,
+        };
+        HeadRules { smallest_yes, largest_no: smallest_yes - errors.unit, errors, ..Self::real(spec) }
+    }
+
+    /// The rules of real numbers: no error, and the threshold where it is.
+    pub fn real(spec: &TrainSpec) -> Self {
+        let errors = Errors::none(spec.fixed);
+        let threshold = match spec.head {
+            Head::ReluProb | Head::ReluProbCut => spec.epsilon,
+            Head::Softmax | Head::ReluGrad | Head::ReluEps => 0.0,
+        };
+        let regulariser = if spec.head == Head::ReluEps { errors.unit } else { 0.0 };
+        HeadRules {
+            head: spec.head,
+            errors,
+            real_threshold: threshold,
+            smallest_yes: threshold,
+            largest_no: threshold,
+            regulariser,
+        }
+    }
+
+    /// Whether the comparison with the threshold is true for the real `x`.
+    fn real_decision(&self, x: f64) -> bool {
+        if self.head == Head::ReluProb { x >= self.real_threshold } else { x > self.real_threshold }
+    }
+
+    /// The real head at `x`.
+    pub fn at_point(&self, x: &[f64], label: usize) -> RowEnclosure {
+        let points: Vec<_> = x.iter().map(|&x| Interval::point(x)).collect();
+        let decisions: Vec<_> =
+            x.iter().map(|&x| if self.real_decision(x) { Decision::Yes } else { Decision::No }).collect();
+        self.enclose(&points, label, &decisions).expect("a point satisfies its own decisions")
+    }
+
+    /// The threshold that logits are compared with, real side.
+    pub fn threshold(&self) -> f64 {
+        self.real_threshold
+    }
+
+    /// Decides every comparison of a row, for the real side at `x` and for the fixed-point side anywhere in `boxes`.
+    pub fn decide(&self, x: &[f64], boxes: &[Interval]) -> Vec<Decision> {
+        x.iter()
+            .zip(boxes)
+            .map(|(&x, b)| match self.real_decision(x) {
+                true if b.lo > self.largest_no => Decision::Yes,
+                false if b.hi < self.smallest_yes => Decision::No,
+                _ => Decision::Either,
+            })
+            .collect()
+    }
+
+    /// The undecided comparisons that the row's result depends on discontinuously.
+    fn undecided(&self, decisions: &[Decision]) -> Vec<usize> {
+        let either = || (0..decisions.len()).filter(|&i| decisions[i] == Decision::Either).collect();
+        match self.head {
+            Head::Softmax => Vec::new(),
+            // q is continuous but where S passes zero.
+            Head::ReluGrad if decisions.contains(&Decision::Yes) => Vec::new(),
+            Head::ReluGrad | Head::ReluProb | Head::ReluProbCut | Head::ReluEps => either(),
+        }
+    }
+
+    /// The enclosures for every outcome of the undecided comparisons: one if all are decided; at most 2^[`SPLIT`].
+    pub fn branches(&self, boxes: &[Interval], label: usize, decisions: &[Decision]) -> Vec<RowEnclosure> {
+        let undecided = self.undecided(decisions);
+        let split = &undecided[..undecided.len().min(SPLIT)];
+        let mut branches = Vec::with_capacity(1 << split.len());
+        for outcome in 0..1usize << split.len() {
+            let mut decisions = decisions.to_vec();
+            for (bit, &i) in split.iter().enumerate() {
+                decisions[i] = if outcome >> bit & 1 == 1 { Decision::Yes } else { Decision::No };
+            }
+            branches.extend(self.enclose(boxes, label, &decisions));
+        }
+        branches
+    }
+
+    /// The enclosure of a row under the given decisions; `None` if no fixed-point logits in the boxes decide so.
+    pub fn enclose(&self, boxes: &[Interval], label: usize, decisions: &[Decision]) -> Option<RowEnclosure> {
+        let mut x = boxes.to_vec();
+        if self.head != Head::Softmax {
+            for (b, decision) in x.iter_mut().zip(decisions) {
+                match decision {
+                    Decision::Yes => b.lo = b.lo.max(self.smallest_yes),
+                    Decision::No => b.hi = b.hi.min(self.largest_no),
+                    Decision::Either => {}
+                }
+                if b.lo > b.hi {
+                    return None;
+                }
+            }
+        }
+        Some(match self.head {
+            Head::Softmax => self.softmax(&x, label),
+            Head::ReluGrad => self.relu_grad(&x, label),
+            Head::ReluProb | Head::ReluProbCut | Head::ReluEps => self.relu_ratio(&x, label, decisions),
+        })
+    }
+
+    /// One division result: exact zero stays, everything else moves by `inverse` and one truncation, and is not negative.
+    fn divided(&self, q: Interval) -> Interval {
+        if q == Interval::ZERO {
+            return q;
+        }
+        let wide = q.widen(up(q.hi * self.errors.inverse) + self.errors.truncate);
+        Interval { lo: wide.lo.max(0.0), hi: wide.hi }
+    }
+
+    fn softmax(&self, x: &[Interval], label: usize) -> RowEnclosure {
+        let classes = x.len();
+        let maximum = Interval { lo: largest(x.iter().map(|b| b.lo)), hi: largest(x.iter().map(|b| b.hi)) };
+        let (lo_without, hi_without) = (largest_of_others(x, |b| b.lo), largest_of_others(x, |b| b.hi));
+        let mut exp = Vec::with_capacity(classes);
+        let mut eta = Vec::with_capacity(classes);
+        for i in 0..classes {
+            let d = Interval {
+                lo: difference(x[i].lo, x[i].lo.max(hi_without[i]), down),
+                hi: difference(x[i].hi, x[i].hi.max(lo_without[i]), up),
+            };
+            let real = d.exp();
+            let error = if d == Interval::ZERO { 0.0 } else { self.errors.exp(real.hi, -d.lo) };
+            exp.push(Interval { lo: real.widen(error).lo.max(0.0), hi: real.widen(error).hi });
+            eta.push(error);
+        }
+        let mut sum = exp.iter().fold(Interval::ZERO, |s, &v| s + v);
+        sum.lo = sum.lo.max(1.0);
+
+        let shifted = |end: f64, round: fn(f64) -> f64| Interval::point(difference(end, maximum.hi, round)).exp();
+        let low: Vec<_> = x.iter().map(|b| Interval::point(shifted(b.lo, down).lo)).collect();
+        let high: Vec<_> = x.iter().map(|b| Interval::point(shifted(b.hi, up).hi)).collect();
+        let (low_others, high_others) = (sums_of_others(&low), sums_of_others(&high));
+        let total_eta = up(eta.iter().sum::<f64>() * (1.0 + super::gamma(2 * classes + 2)));
+        let quotient: Vec<_> = (0..classes)
+            .map(|i| {
+                let p = Interval { lo: low[i].share_of(high_others[i]).lo, hi: high[i].share_of(low_others[i]).hi };
+                let error = ((1.0 - p.lo) * eta[i] + p.hi * (total_eta - eta[i]).max(0.0)) / sum.lo;
+                let ratio = p.widen(up(error * (1.0 + super::gamma(8))));
+                // One certain class: v = S = 1, and the quotient is still computed.
+                self.divided(Interval { lo: ratio.lo.max(0.0), hi: ratio.hi })
+            })
+            .collect();
+        RowEnclosure {
+            maximum: vec![maximum],
+            sum: vec![sum],
+            gradient: minus_one_hot(&quotient, label),
+            exp,
+            quotient,
+            positive: Vec::new(),
+            reciprocal: Vec::new(),
+        }
+    }
+
+    fn relu_grad(&self, x: &[Interval], label: usize) -> RowEnclosure {
+        let positive: Vec<_> = x.iter().map(|b| b.relu()).collect();
+        let others = sums_of_others(&positive);
+        let quotient: Vec<_> = positive.iter().zip(&others).map(|(r, &o)| self.divided(r.share_of(o))).collect();
+        RowEnclosure {
+            sum: vec![positive.iter().fold(Interval::ZERO, |s, &v| s + v)],
+            gradient: minus_one_hot(&quotient, label),
+            positive,
+            quotient,
+            maximum: Vec::new(),
+            exp: Vec::new(),
+            reciprocal: Vec::new(),
+        }
+    }
+
+    /// relu-prob, relu-prob-cut, relu-eps: a / S - h / z, and -1 where the true logit is below the threshold (relu-eps: 0).
+    fn relu_ratio(&self, x: &[Interval], label: usize, decisions: &[Decision]) -> RowEnclosure {
+        let cut = self.head == Head::ReluProbCut;
+        let regulariser = Interval::point(self.regulariser);
+        let all_regularisers = Interval::point(self.regulariser * x.len() as f64);
+        let positive: Vec<_> = x
+            .iter()
+            .zip(decisions)
+            .map(|(b, decision)| match decision {
+                Decision::No if cut => Interval::ZERO,
+                Decision::Either if cut => b.hull(Interval::ZERO).relu(),
+                _ => b.relu(),
+            })
+            .collect();
+        let others = sums_of_others(&positive);
+        let sum = positive.iter().fold(all_regularisers, |s, &v| s + v);
+        let inverse_sum = self.divided(self.at_least_a_unit(sum).reciprocal());
+
+        let below = Interval::point(if self.head == Head::ReluEps { 0.0 } else { -1.0 });
+        let one = Interval::point(if self.head == Head::ReluEps { self.regulariser } else { 1.0 });
+        let mut z = one;
+        let gradient = (0..x.len())
+            .map(|i| {
+                // The value of x_i if its comparison is true.
+                let x_yes = Interval { lo: x[i].lo.max(self.smallest_yes), hi: x[i].hi.max(self.smallest_yes) };
+                let true_logit = i == label;
+                let yes = if true_logit {
+                    self.true_class(x_yes, others[i], x.len())
+                } else {
+                    self.divided((x_yes + others[i] + all_regularisers).reciprocal())
+                };
+                let no = if true_logit { below } else { Interval::ZERO };
+                if true_logit {
+                    z = choose(decisions[i], one, x_yes + regulariser);
+                }
+                choose(decisions[i], no, yes)
+            })
+            .collect();
+        if self.head == Head::ReluEps {
+            // y r + e whatever the mask.
+            z = x[label].relu() + regulariser;
+        }
+        RowEnclosure {
+            sum: vec![sum],
+            reciprocal: vec![inverse_sum, self.divided(self.at_least_a_unit(z).reciprocal())],
+            gradient,
+            positive,
+            maximum: Vec::new(),
+            exp: Vec::new(),
+            quotient: Vec::new(),
+        }
+    }
+
+    /// 1/T - 1/z for the true logit: z = x + e, T = z + o + (L - 1) e, at the corners, then two reciprocals' errors.
+    fn true_class(&self, x: Interval, others: Interval, classes: usize) -> Interval {
+        let z = x + Interval::point(self.regulariser);
+        let others = others + Interval::point(self.regulariser * (classes - 1) as f64);
+        let corner =
+            |z: f64, o: f64| (Interval::point(z) + Interval::point(o)).reciprocal() - Interval::point(z).reciprocal();
+        let error = 2.0 * (Interval::point(z.lo).reciprocal().hi * self.errors.inverse + self.errors.truncate);
+        let error = if error == 0.0 { 0.0 } else { up(up(error)) };
+        Interval { lo: corner(z.lo, others.hi).lo, hi: corner(z.hi, others.lo).hi }.widen(error)
+    }
+
+    /// The operand of a reciprocal. Both sides let one unit stand for 0; in fixed point nothing else is below a unit.
+    fn at_least_a_unit(&self, s: Interval) -> Interval {
+        let unit = self.errors.unit;
+        if s.hi <= 0.0 {
+            return Interval::point(unit);
+        }
+        Interval {
+            lo: if self.errors.truncate > 0.0 { s.lo.max(unit) } else { s.lo },
+            hi: s.hi.max(if self.errors.truncate > 0.0 { unit } else { 0.0 }),
+        }
+    }
+}
+
+fn choose(decision: Decision, no: Interval, yes: Interval) -> Interval {
+    match decision {
+        Decision::No => no,
+        Decision::Yes => yes,
+        Decision::Either => no.hull(yes),
+    }
+}
+
+fn minus_one_hot(p: &[Interval], label: usize) -> Vec<Interval> {
+    p.iter().enumerate().map(|(i, &p)| if i == label { p - Interval::point(1.0) } else { p }).collect()
+}
+
+fn largest(v: impl Iterator<Item = f64>) -> f64 {
+    v.fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// For each index the largest of the other ends.
+fn largest_of_others(x: &[Interval], end: fn(&Interval) -> f64) -> Vec<f64> {
+    let top = (0..x.len()).max_by(|&a, &b| end(&x[a]).total_cmp(&end(&x[b]))).unwrap_or(0);
+    let second = largest(x.iter().enumerate().filter(|(i, _)| *i != top).map(|(_, b)| end(b)));
+    (0..x.len()).map(|i| if i == top { second } else { end(&x[top]) }).collect()
+}
+
+/// a - b in the given direction; zero stays exact.
+fn difference(a: f64, b: f64, round: fn(f64) -> f64) -> f64 {
+    if a == b { 0.0 } else { round(a - b) }
+}

@@ -1,0 +1,294 @@
+//! The walk through one training step: one rule an operation of the arithmetic, in the order in which the integer model computes.
+//!
+//! Both sides start from the same parameters, exactly. For every probed tensor the walk gives a radius r with
+//! |fixed point - f64| <= r, element by element, where the centre is the f64 side's own value (its rounding is part of r). A walk's
+//! input is the f64 side's probes: the radius of a tensor is computed from the tensors that go *into* the operation, never from its result.
+//!
+//! With dx, dw the radii of x, w, t the truncation (1 unit probabilistic, 1/2 nearest), and gamma the relative error of an f64 sum:
+//!
+//! | operation | rule |
+//! | --- | --- |
+//! | Z = trunc(X W + b) | (dX + gamma \|X\|) \|W\| + gamma \|b\| + t, W and b being exact |
+//! | X = ReLU(Z) | max(0, z + dz) - max(0, z) for z < 0, else dz: ReLU never widens |
+//! | M = \[Z > 0\] | decided if \|z\| > dz; otherwise both branches are listed |
+//! | head | [`super::head`] |
+//! | dW = X^T G | (dX)^T (\|G\| + dG) + \|X\|^T (dG + gamma \|G\|), not truncated |
+//! | db = sum G | sum dG + gamma sum \|G\| |
+//! | G' = M trunc(G W^T) | (dG + gamma \|G\|) \|W\|^T + t, times M; undecided: 0 or that |
+//! | V = trunc(M V - c dW) | \|v\| \|M - momentum\| + \|dW\| \|c - rate\| + c ddW + t: the encodings' errors are known exactly |
+//! | W = W + V | dV (with extra velocity bits: + t) |
+//!
+//! Products of radii and magnitudes are f64 matrix products themselves; all summands are non-negative, so one factor
+//! 1 + gamma(2n + 16) rounds them up. Source: Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.3 (running error analysis).
+
+use super::head::{Decision, HeadRules, RowEnclosure};
+use super::interval::Interval;
+use super::{Errors, gamma};
+use crate::branch::{Ambiguity, Branch};
+use crate::model::{RealLayer, Tensors};
+use ndarray::{Array2, Axis, Zip};
+use reference::spec::{Head, HeadPoint, ProbePoint, SpecError, TrainSpec};
+use std::collections::BTreeMap;
+
+/// The bound of one tensor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bounded {
+    /// Largest distance from the f64 value, real; for elements that depend on an undecided comparison the distance to the farthest branch.
+    pub radius: Array2<f64>,
+    /// The undecided comparisons that this tensor depends on directly.
+    pub ambiguous: Vec<Ambiguity>,
+}
+
+/// The bounds of all tensors of a step.
+pub type Bounds = BTreeMap<ProbePoint, Bounded>;
+
+/// Bounds of one step from parameters `start` on the batch `x` (exact reals) with `labels`, given the f64 side's probes.
+///
+/// # Errors
+/// The optimiser's constants cannot be encoded.
+///
+/// # Panics
+/// If `real` lacks a probe or a shape does not fit: the caller's mistake.
+pub fn step(
+    spec: &TrainSpec,
+    start: &[RealLayer],
+    x: &Array2<f64>,
+    labels: &[usize],
+    real: &Tensors<f64>,
+) -> Result<Bounds, SpecError> {
+    let errors = Errors::new(spec.rounding, spec.fixed);
+    let layers = start.len();
+    let mut bounds = Bounds::new();
+    let magnitude: Vec<_> = start.iter().map(|l| l.weights.mapv(f64::abs)).collect();
+
+    // Forward. Pixels are exact from f = 8 on; below that each is encoded.
+    let encode = if spec.fixed.fraction_bits >= 8 { 0.0 } else { 0.5 * errors.unit };
+    let mut inputs = vec![(x.mapv(f64::abs), Array2::from_elem(x.dim(), encode))];
+    for l in 1..=layers {
+        let (x_abs, dx) = &inputs[l - 1];
+        let n = x_abs.ncols();
+        let g = gamma(n + 2);
+        let mut dz = (dx + &(x_abs * g)).dot(&magnitude[l - 1]);
+        let bias = &start[l - 1].bias;
+        for mut row in dz.rows_mut() {
+            Zip::from(&mut row).and(bias).for_each(|d, b| *d = outward(*d + g * b.abs() + errors.truncate, n));
+        }
+        if l == layers {
+            bounds.insert(ProbePoint::Logits, certain(dz));
+            break;
+        }
+        let z = &real[&ProbePoint::PreActivation(l)];
+        let activation =
+            Zip::from(z).and(&dz).map_collect(|&z, &d| if z < 0.0 { outward((z + d).max(0.0), 1) } else { d });
+        inputs.push((real[&ProbePoint::Activation(l)].mapv(f64::abs), activation.clone()));
+        bounds.insert(ProbePoint::PreActivation(l), certain(dz));
+        bounds.insert(ProbePoint::Activation(l), certain(activation));
+    }
+
+    head(spec, labels, real, &mut bounds);
+
+    // Backward: dG and |G| of the layer at hand.
+    let mut g_abs = real[&ProbePoint::HeadGradient].mapv(f64::abs);
+    let mut dg = bounds[&ProbePoint::HeadGradient].radius.clone();
+    let batch = x.nrows();
+    for l in (1..=layers).rev() {
+        let (x_abs, dx) = &inputs[l - 1];
+        let dg_wide = &dg + &(&g_abs * gamma(batch + 2));
+        let mut dw = x_abs.t().dot(&dg_wide);
+        if dx.iter().any(|&d| d != 0.0) {
+            dw = dw + dx.t().dot(&(&g_abs + &dg));
+        }
+        bounds.insert(ProbePoint::WeightGradient(l), certain(dw.mapv(|d| outward(d, batch))));
+        let db = dg_wide.sum_axis(Axis(0)).insert_axis(Axis(0)).mapv(|d| outward(d, batch));
+        bounds.insert(ProbePoint::BiasGradient(l), certain(db));
+        if l == 1 {
+            break;
+        }
+        let classes = g_abs.ncols();
+        let unmasked = (&dg + &(&g_abs * gamma(classes + 2))).dot(&magnitude[l - 1].t());
+        let unmasked = unmasked.mapv(|d| outward(d + errors.truncate, classes));
+        let gradient_above = if l == layers { ProbePoint::HeadGradient } else { ProbePoint::ActivationGradient(l) };
+        let value = real[&gradient_above].dot(&start[l - 1].weights.t());
+        let masked = mask(
+            &real[&ProbePoint::PreActivation(l - 1)],
+            &bounds[&ProbePoint::PreActivation(l - 1)].radius,
+            &value,
+            &unmasked,
+        );
+        g_abs = real[&ProbePoint::ActivationGradient(l - 1)].mapv(f64::abs);
+        dg = masked.radius.clone();
+        bounds.insert(ProbePoint::ActivationGradient(l - 1), masked);
+    }
+
+    update(spec, start, real, &errors, &mut bounds)?;
+    Ok(bounds)
+}
+
+/// Rounds up what was computed with sums of `n` non-negative products in f64.
+fn outward(v: f64, n: usize) -> f64 {
+    v * (1.0 + gamma(2 * n + 16))
+}
+
+fn certain(radius: Array2<f64>) -> Bounded {
+    Bounded { radius, ambiguous: Vec::new() }
+}
+
+/// The gradient through a ReLU: `value` within `unmasked` where Z > 0, exactly 0 elsewhere.
+fn mask(z: &Array2<f64>, dz: &Array2<f64>, value: &Array2<f64>, unmasked: &Array2<f64>) -> Bounded {
+    let columns = z.ncols();
+    let mut ambiguous = Vec::new();
+    let radius = Array2::from_shape_fn(z.dim(), |(i, j)| {
+        let (z, dz, value, r) = (z[[i, j]], dz[[i, j]], value[[i, j]], unmasked[[i, j]]);
+        if z > dz {
+            return r;
+        }
+        if z <= -dz {
+            return 0.0;
+        }
+        let open = Interval::around(value, r);
+        ambiguous.push(Ambiguity {
+            elements: vec![i * columns + j],
+            distance: z.abs(),
+            branches: vec![Branch(vec![Interval::ZERO]), Branch(vec![open])],
+        });
+        open.hull(Interval::ZERO).distance(Interval::point(if z > 0.0 { value } else { 0.0 }))
+    });
+    Bounded { radius, ambiguous }
+}
+
+/// A tensor of a head and where an enclosure keeps a row of it.
+type Part = (ProbePoint, fn(&RowEnclosure) -> &[Interval]);
+
+fn parts(head: Head) -> Vec<Part> {
+    let point = ProbePoint::Head;
+    let mut parts: Vec<Part> = vec![(ProbePoint::HeadGradient, |e| &e.gradient), (point(HeadPoint::Sum), |e| &e.sum)];
+    match head {
+        Head::Softmax => {
+            parts.push((point(HeadPoint::Maximum), |e| &e.maximum));
+            parts.push((point(HeadPoint::Exp), |e| &e.exp));
+            parts.push((point(HeadPoint::Quotient), |e| &e.quotient));
+        }
+        Head::ReluGrad => {
+            parts.push((point(HeadPoint::Positive), |e| &e.positive));
+            parts.push((point(HeadPoint::Quotient), |e| &e.quotient));
+        }
+        Head::ReluProb | Head::ReluProbCut | Head::ReluEps => {
+            parts.push((point(HeadPoint::Positive), |e| &e.positive));
+            parts.push((point(HeadPoint::Reciprocal), |e| &e.reciprocal));
+        }
+    }
+    parts
+}
+
+/// The head, row by row: the fixed-point enclosure around the logits' radii against the real enclosure at the logits themselves.
+fn head(spec: &TrainSpec, labels: &[usize], real: &Tensors<f64>, bounds: &mut Bounds) {
+    let logits = &real[&ProbePoint::Logits];
+    let radii = bounds[&ProbePoint::Logits].radius.clone();
+    let (batch, classes) = logits.dim();
+    let (fixed_rules, real_rules) = (HeadRules::fixed(spec), HeadRules::real(spec));
+    let parts = parts(spec.head);
+    let mut out: Vec<_> = parts.iter().map(|(point, _)| certain(Array2::zeros(real[point].dim()))).collect();
+    // The reference's own rounding: a few dozen operations an element; softmax's argument, at most 745 before exp is 0, weighs most.
+    let reference_error = gamma(classes + 2048);
+
+    for (row, &label) in labels.iter().enumerate() {
+        let x: Vec<f64> = logits.row(row).to_vec();
+        let boxes: Vec<_> = x.iter().zip(radii.row(row)).map(|(&x, &d)| Interval::around(x, d)).collect();
+        let decisions = fixed_rules.decide(&x, &boxes);
+        let branches = fixed_rules.branches(&boxes, label, &decisions);
+        let own = real_rules.at_point(&x, label);
+        let distance = decisions
+            .iter()
+            .zip(&x)
+            .filter(|(d, _)| **d == Decision::Either)
+            .map(|(_, x)| (x - fixed_rules.threshold()).abs())
+            .fold(f64::INFINITY, f64::min);
+
+        for ((point, part), tensor) in parts.iter().zip(&mut out) {
+            let center = part(&own);
+            // Reciprocals of S fill the first half of their tensor, those of z the second.
+            let place = |k: usize| {
+                if *point == ProbePoint::Head(HeadPoint::Reciprocal) { k * batch + row } else { row * center.len() + k }
+            };
+            let mut differing = Vec::new();
+            for (k, c) in center.iter().enumerate() {
+                let first = part(&branches[0])[k];
+                let hull = branches.iter().fold(first, |h, b| h.hull(part(b)[k]));
+                let flat = place(k);
+                let columns = tensor.radius.ncols();
+                let slack = reference_error * (1.0 + c.hi.abs().max(c.lo.abs()));
+                tensor.radius[[flat / columns, flat % columns]] = hull.distance(*c) * (1.0 + gamma(4)) + slack;
+                if branches.iter().any(|b| part(b)[k] != first) {
+                    differing.push((k, flat));
+                }
+            }
+            if !differing.is_empty() {
+                tensor.ambiguous.push(Ambiguity {
+                    elements: differing.iter().map(|d| d.1).collect(),
+                    distance,
+                    branches: branches
+                        .iter()
+                        .map(|b| Branch(differing.iter().map(|d| part(b)[d.0]).collect()))
+                        .collect(),
+                });
+            }
+        }
+    }
+    bounds.extend(parts.into_iter().map(|p| p.0).zip(out));
+}
+
+/// Section 12. All four tensors of every layer.
+fn update(
+    spec: &TrainSpec,
+    start: &[RealLayer],
+    real: &Tensors<f64>,
+    errors: &Errors,
+    bounds: &mut Bounds,
+) -> Result<(), SpecError> {
+    let units = spec.sgd.units(spec.fixed)?;
+    let rate = spec.sgd.learning_rate / spec.sgd.batch as f64;
+    let coded_rate = units.rate as f64 * 2f64.powi(-(units.rate_bits as i32));
+    let coded_momentum = units.momentum as f64 * 2f64.powi(-(units.shift as i32));
+    let (rate_off, momentum_off) = ((coded_rate - rate).abs(), (coded_momentum - spec.sgd.momentum).abs());
+    let extra = 2f64.powi(-(units.extra as i32));
+    // f64: v' = momentum v - rate dW is at most six roundings from exact, w' one more.
+    let g = gamma(8);
+    let velocity_rule = |v: f64, gradient: f64, radius: f64| {
+        let product = rate * gradient.abs();
+        let kept = spec.sgd.momentum * v.abs();
+        let value = v.abs() * momentum_off + gradient.abs() * rate_off + coded_rate * radius + errors.truncate * extra;
+        outward(value + g * (product + kept), 4)
+    };
+    let weight_truncation = if units.extra > 0 { errors.truncate } else { 0.0 };
+    let weight_rule = |w: f64, v: f64, radius: f64| outward(radius + weight_truncation + g * (w.abs() + v.abs()), 4);
+
+    for (l, layer) in (1..).zip(start) {
+        let row = |v: &ndarray::Array1<f64>| v.clone().insert_axis(Axis(0));
+        let tensors = [
+            (
+                ProbePoint::WeightGradient(l),
+                ProbePoint::WeightVelocity(l),
+                ProbePoint::Weights(l),
+                layer.weight_velocity.clone(),
+                layer.weights.clone(),
+            ),
+            (
+                ProbePoint::BiasGradient(l),
+                ProbePoint::BiasVelocity(l),
+                ProbePoint::Bias(l),
+                row(&layer.bias_velocity),
+                row(&layer.bias),
+            ),
+        ];
+        for (gradient, velocity, value, v, w) in tensors {
+            let dv = Zip::from(&v)
+                .and(&real[&gradient])
+                .and(&bounds[&gradient].radius)
+                .map_collect(|&v, &gradient, &r| velocity_rule(v, gradient, r));
+            let dw = Zip::from(&w).and(&real[&velocity]).and(&dv).map_collect(|&w, &v, &r| weight_rule(w, v, r));
+            bounds.insert(velocity, certain(dv));
+            bounds.insert(value, certain(dw));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! `bit-exact`: the secure result is the integer model's, in every element of every probed tensor.
+
+use super::Outcome;
+use crate::compare::{first_difference, place};
+use crate::config::Config;
+use crate::error::Error;
+use crate::failure::{Failure, Sides};
+use crate::model::Tensors;
+use reference::spec::ProbePoint;
+
+/// Gathers mismatches.
+#[derive(Debug, Default)]
+pub struct BitExact {
+    elements: u64,
+    mismatches: u64,
+    steps: usize,
+    first: Option<String>,
+}
+
+impl BitExact {
+    /// Compares one step's tensors. A tensor that only one side has is a mismatch.
+    pub fn step(
+        &mut self,
+        config: &Config,
+        step: usize,
+        integer: &Tensors<i64>,
+        secure: &Tensors<i64>,
+        wanted: impl Fn(&ProbePoint) -> bool,
+    ) {
+        self.steps += 1;
+        let points: std::collections::BTreeSet<_> = integer.keys().chain(secure.keys()).filter(|p| wanted(p)).collect();
+        for point in points {
+            let (Some(a), Some(b)) = (integer.get(point), secure.get(point)) else {
+                self.mismatches += 1;
+                let side = if secure.contains_key(point) { "secure" } else { "integer" };
+                self.first.get_or_insert_with(|| {
+                    format!("FAIL bit-exact   step {step}, {point}: only the {side} side has this tensor")
+                });
+                continue;
+            };
+            self.elements += a.len() as u64;
+            let Some((index, integer, secure)) = first_difference(a, b) else { continue };
+            self.mismatches +=
+                if a.dim() == b.dim() { a.iter().zip(b).filter(|(a, b)| a != b).count() as u64 } else { 1 };
+            let failure = || {
+                let scale = point.scale(config.spec.fixed, config.spec.sgd.extra_velocity_bits);
+                let off = secure.wrapping_sub(integer);
+                Failure {
+                    check: "bit-exact",
+                    at: format!("step {step}, {}", place(point, index)),
+                    sides: Sides { real: None, integer: Some(integer), secure: Some(secure), scale },
+                    what: format!("secure - integer = {off} units of 2^-{scale}; all earlier tensors of this step in the probe order agree"),
+                    repeat: format!("--step {step} --probe {point}"),
+                }
+                .text(config)
+            };
+            self.first.get_or_insert_with(failure);
+        }
+    }
+
+    /// The integer model refused the recorded coins, or another part of the step.
+    pub fn refused(&mut self, config: &Config, step: usize, error: &Error) {
+        self.mismatches += 1;
+        let again = config.command(&format!("--steps {}", step + 1));
+        self.first.get_or_insert_with(|| format!("FAIL bit-exact   step {step}: {error}\n  again: {again}"));
+    }
+
+    /// The verdict.
+    pub fn finish(self) -> Outcome {
+        let BitExact { elements, mismatches, steps, first } = self;
+        let summary =
+            format!("secure = integer model: {mismatches} mismatches in {elements} elements of {steps} steps");
+        Outcome::new("bit-exact", summary, first)
+    }
+}

@@ -1,0 +1,46 @@
+//! `range`: no operand of the fixed-point arithmetic left the range in which it is exact, as seen by the integer model's monitor.
+
+use super::Outcome;
+use crate::config::Config;
+use reference::fixed::{Monitor, Violation};
+use std::collections::BTreeMap;
+
+/// Gathers violations.
+#[derive(Debug, Default)]
+pub struct Range {
+    first: Option<(usize, Violation)>,
+    counts: BTreeMap<String, u64>,
+}
+
+impl Range {
+    /// Adds what the monitor saw in one step.
+    pub fn step(&mut self, step: usize, monitor: &Monitor) {
+        for (name, count) in monitor.counts() {
+            *self.counts.entry(name.clone()).or_default() += count;
+        }
+        if self.first.is_none() {
+            self.first = monitor.violations().first().map(|v| (step, v.clone()));
+        }
+    }
+
+    /// The first step with a violation, and the violation.
+    pub fn first(&self) -> Option<&(usize, Violation)> {
+        self.first.as_ref()
+    }
+
+    /// The verdict.
+    pub fn finish(self, config: &Config) -> Outcome {
+        let total: u64 = self.counts.values().sum();
+        let summary = match self.counts.iter().max_by_key(|(_, n)| **n) {
+            None => "every operand inside its range".to_owned(),
+            Some((most, n)) => format!("{total} operands out of range, most often ({n}) in {most}"),
+        };
+        let failure = self.first.map(|(step, v)| {
+            format!(
+                "FAIL range   step {step}: {v}\n  beyond it the ring wraps; lower --lr, stop earlier, or choose a head that keeps the logits' scale\n  again: {}",
+                config.command(&format!("--steps {}", step + 1))
+            )
+        });
+        Outcome::new("range", summary, failure)
+    }
+}

@@ -1,0 +1,154 @@
+//! The comparison itself: what `difftest` does without a command.
+
+use super::{Verdict, parse_head, parse_rounding, print};
+use crate::config::{self, Config, Length, Mode, Training};
+use crate::error::Error;
+use crate::model::secure::Secure;
+use crate::report::{self, Report};
+use crate::{freerun, lockstep};
+use indicatif::{ProgressBar, ProgressStyle};
+use reference::spec::{Head, Rounding, SgdSpec};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+/// Flags of the comparison.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Output head: softmax, relu-prob, relu-prob-cut, relu-grad or relu-eps
+    #[arg(long, value_parser = parse_head, default_value = "softmax")]
+    head: Head,
+    /// Dense layers
+    #[arg(long, default_value_t = 1)]
+    layers: usize,
+    /// ReLU units of each hidden layer
+    #[arg(long, default_value_t = 128)]
+    hidden: usize,
+    /// Rounding of every truncation: prob (unbiased, random) or nearest
+    #[arg(long, value_parser = parse_rounding, default_value = "prob")]
+    rounding: Rounding,
+    /// Threshold of relu-prob and relu-prob-cut, between 0 and 1
+    #[arg(long, default_value_t = 0.1)]
+    epsilon: f64,
+    /// Rows of one training step
+    #[arg(long, default_value_t = 128)]
+    batch: usize,
+    /// Training steps [default: 10]
+    #[arg(long, conflicts_with = "epochs")]
+    steps: Option<usize>,
+    /// Passes over the training set, instead of --steps
+    #[arg(long)]
+    epochs: Option<usize>,
+    /// Learning rate
+    #[arg(long, default_value_t = 0.01)]
+    lr: f64,
+    /// Momentum, from 0 to below 1
+    #[arg(long, default_value_t = 0.9)]
+    momentum: f64,
+    /// Extra fractional bits of the velocities; 0 is the paper's behaviour, in which nearest rounding keeps small velocities from decaying
+    #[arg(long, default_value_t = 0)]
+    velocity_bits: u32,
+    /// Seed of batches and initial weights
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Data set: a folder with the four IDX files of MNIST or their like, raw or gzip [default: MNIST as shipped]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// lockstep: all sides start every step from the same weights; free: each side trains on its own
+    #[arg(long, value_enum, default_value_t = Mode::Lockstep)]
+    mode: Mode,
+    /// Also write the report as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Run up to this step (from 0) and compare only there
+    #[arg(long, value_name = "N")]
+    step: Option<usize>,
+    /// Compare only this tensor, and list the elements nearest to their bounds
+    #[arg(long, value_name = "TENSOR")]
+    probe: Option<String>,
+    /// Fix the three parties' randomness in order to repeat a run. INSECURE: the shares hide nothing, and every report says so
+    #[arg(long, value_name = "N")]
+    insecure_seed: Option<u64>,
+}
+
+/// Steps of a run that names no length.
+const STEPS: usize = 10;
+
+impl Args {
+    fn config(&self, inputs: usize, rows: usize) -> Result<Config, Error> {
+        let sgd = SgdSpec {
+            learning_rate: self.lr,
+            momentum: self.momentum,
+            batch: self.batch,
+            extra_velocity_bits: self.velocity_bits,
+        };
+        let &Args { head, layers, hidden, rounding, epsilon, .. } = self;
+        let spec = Training { head, layers, hidden, rounding, epsilon, sgd }.spec(inputs)?;
+        let length = match (self.steps, self.epochs, self.step) {
+            (Some(n), ..) => Length::Steps(n),
+            (None, Some(n), _) => Length::Epochs(n),
+            (None, None, Some(step)) => Length::Steps(step.saturating_add(1)),
+            (None, None, None) => Length::Steps(STEPS),
+        };
+        let steps = length.steps(rows, self.batch)?;
+        if self.mode == Mode::Free && (self.step.is_some() || self.probe.is_some()) {
+            return Err(Error::Usage("--step and --probe look into single steps; they need --mode lockstep".into()));
+        }
+        if let Some(step) = self.step.filter(|s| *s >= steps) {
+            return Err(Error::Usage(format!("--step is {step}; a run of {steps} steps has steps 0 to {}", steps - 1)));
+        }
+        Ok(Config {
+            spec,
+            mode: self.mode,
+            steps,
+            seed: self.seed,
+            insecure_seed: self.insecure_seed,
+            data: self.data.clone(),
+            only_step: self.step,
+            only_probe: self.probe.clone(),
+        })
+    }
+}
+
+/// A bar on a terminal, nothing elsewhere.
+fn progress(total: usize) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} steps, {eta} left")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(total as u64).with_style(style)
+}
+
+/// Runs the comparison.
+///
+/// # Errors
+/// Bad flags, bad data, a side that cannot go on, a report that cannot be written.
+pub fn run(args: Args) -> Result<Verdict, Error> {
+    // Flags first: a typing error should not wait for the data.
+    args.config(784, 60_000)?;
+    let data = config::data(args.data.as_deref())?;
+    let config = args.config(data.train.inputs(), data.train.len())?;
+    print(&report::text::heading(&config))?;
+
+    let report = match config.mode {
+        Mode::Lockstep => {
+            let bar = progress(config.steps);
+            let mut secure = Secure::start(config.spec.clone(), config.insecure_seed, true)?;
+            let found = lockstep::run(&config, &data, &mut secure, |done| bar.set_position(done as u64))?;
+            bar.finish_and_clear();
+            Report::lockstep(&config, data.test.len(), found)
+        }
+        Mode::Free => {
+            let bar = progress(freerun::RUNS * config.steps);
+            let start = |n| Secure::start(config.spec.clone(), config.insecure_seed.map(|s| s.wrapping_add(n)), false);
+            let found = freerun::run(&config, &data, start, |steps| bar.inc(steps as u64))?;
+            bar.finish_and_clear();
+            Report::free(&config, data.test.len(), found)
+        }
+    };
+    if let Some(path) = &args.json {
+        report::write(path, report::json::report(&report).as_bytes())?;
+    }
+    print(&report::text::body(&report))?;
+    Ok(Verdict::of(report.passed()))
+}

@@ -1,0 +1,258 @@
+//! Element by element: what the fixed-point side says against what f64 says, under the bound.
+
+use crate::bound::network::Bounded;
+use ndarray::Array2;
+use reference::spec::ProbePoint;
+use serde::Serialize;
+
+/// What comparing one element can say. There is no variant for "close enough".
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Verdict {
+    /// The integer stands for exactly the f64 value.
+    Equal,
+    /// Inside the bound.
+    Within {
+        /// Distance, real.
+        error: f64,
+        /// The bound, real.
+        bound: f64,
+    },
+    /// It depends on undecided comparisons and agrees with this outcome of them.
+    Ambiguous {
+        /// Which outcome, counted from 0.
+        branch: usize,
+        /// Distance of the nearest undecided operand from its threshold, real.
+        distance: f64,
+        /// Distance to the farthest branch, real.
+        bound: f64,
+    },
+    /// Outside the bound, not a number, or in no branch.
+    Outside {
+        /// Distance, real.
+        error: f64,
+        /// The bound, real.
+        bound: f64,
+    },
+}
+
+/// One element that failed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Element {
+    /// Row and column.
+    pub index: (usize, usize),
+    /// f64 value.
+    pub real: f64,
+    /// Integer, at the tensor's scale.
+    pub units: i64,
+    /// |units 2^-scale - real|.
+    pub error: f64,
+    /// The bound it had to keep.
+    pub bound: f64,
+}
+
+/// A tensor's comparison, over one step or, merged, over many. Errors are real; reports convert them to units of 2^-f.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Elements compared.
+    pub elements: u64,
+    /// Elements that agree exactly.
+    pub equal: u64,
+    /// Elements that depend on undecided comparisons and agree with one outcome.
+    pub ambiguous: u64,
+    /// Elements outside their bound.
+    pub outside: u64,
+    /// Largest error of the unambiguous elements.
+    pub max_error: f64,
+    /// The bound of the element with that error.
+    pub bound_there: f64,
+    /// Sum of the errors of the unambiguous elements.
+    pub error_sum: f64,
+    /// Largest bound of the unambiguous elements.
+    pub max_bound: f64,
+    /// Largest error / bound of one element: how near the bound came to failing.
+    pub closest: f64,
+    /// The first element outside, with its step.
+    pub first_outside: Option<(usize, Element)>,
+}
+
+impl Comparison {
+    /// Nothing compared yet.
+    pub fn empty() -> Self {
+        Comparison {
+            elements: 0,
+            equal: 0,
+            ambiguous: 0,
+            outside: 0,
+            max_error: 0.0,
+            bound_there: 0.0,
+            error_sum: 0.0,
+            max_bound: 0.0,
+            closest: 0.0,
+            first_outside: None,
+        }
+    }
+
+    /// Mean error of the unambiguous elements.
+    pub fn mean_error(&self) -> f64 {
+        self.error_sum / (self.elements - self.ambiguous).max(1) as f64
+    }
+
+    /// Bound / observed at the element with the largest error; `None` where nothing differed.
+    pub fn tightness(&self) -> Option<f64> {
+        (self.max_error > 0.0).then(|| self.bound_there / self.max_error)
+    }
+
+    /// Adds one element's verdict.
+    fn add(&mut self, verdict: Verdict) {
+        self.elements += 1;
+        match verdict {
+            Verdict::Equal => self.equal += 1,
+            Verdict::Ambiguous { .. } => self.ambiguous += 1,
+            Verdict::Within { error, bound } | Verdict::Outside { error, bound } => {
+                self.outside += u64::from(matches!(verdict, Verdict::Outside { .. }));
+                self.error_sum += error;
+                self.max_bound = self.max_bound.max(bound);
+                if error > self.max_error || error.is_nan() {
+                    (self.max_error, self.bound_there) = (error, bound);
+                }
+                if bound > 0.0 {
+                    self.closest = self.closest.max(error / bound);
+                }
+            }
+        }
+    }
+
+    /// Adds a later step.
+    pub fn merge(&mut self, later: Comparison) {
+        self.elements += later.elements;
+        self.equal += later.equal;
+        self.ambiguous += later.ambiguous;
+        self.outside += later.outside;
+        if later.max_error > self.max_error || later.max_error.is_nan() {
+            (self.max_error, self.bound_there) = (later.max_error, later.bound_there);
+        }
+        self.error_sum += later.error_sum;
+        self.max_bound = self.max_bound.max(later.max_bound);
+        self.closest = self.closest.max(later.closest);
+        if self.first_outside.is_none() {
+            self.first_outside = later.first_outside;
+        }
+    }
+}
+
+/// The real that units at `scale` stand for; exact below 2^53.
+pub fn real(units: i64, scale: u32) -> f64 {
+    units as f64 * 2f64.powi(-(scale as i32))
+}
+
+/// The verdict on every element, row-major.
+pub fn verdicts(real_side: &Array2<f64>, units: &Array2<i64>, scale: u32, bounded: &Bounded) -> Vec<Verdict> {
+    let value = |flat: usize| {
+        let columns = units.ncols();
+        real(units[[flat / columns, flat % columns]], scale)
+    };
+    let mut verdicts: Vec<_> = real_side
+        .iter()
+        .zip(units)
+        .zip(&bounded.radius)
+        .map(|((&r, &u), &bound)| {
+            let error = (real(u, scale) - r).abs();
+            if error == 0.0 {
+                Verdict::Equal
+            } else if error <= bound && bound.is_finite() {
+                Verdict::Within { error, bound }
+            } else {
+                Verdict::Outside { error, bound }
+            }
+        })
+        .collect();
+    for ambiguity in &bounded.ambiguous {
+        let branch = ambiguity.branch_of(value);
+        for &flat in &ambiguity.elements {
+            let columns = units.ncols();
+            let at = [flat / columns, flat % columns];
+            let bound = bounded.radius[at];
+            verdicts[flat] = match branch {
+                Some(branch) => Verdict::Ambiguous { branch, distance: ambiguity.distance, bound },
+                None => Verdict::Outside { error: (value(flat) - real_side[at]).abs(), bound },
+            };
+        }
+    }
+    verdicts
+}
+
+/// Compares one tensor of `step`.
+pub fn tensor(step: usize, real_side: &Array2<f64>, units: &Array2<i64>, scale: u32, bounded: &Bounded) -> Comparison {
+    let mut comparison = Comparison::empty();
+    for (flat, verdict) in verdicts(real_side, units, scale, bounded).into_iter().enumerate() {
+        comparison.add(verdict);
+        if let Verdict::Outside { error, bound } = verdict
+            && comparison.first_outside.is_none()
+        {
+            let index = (flat / units.ncols(), flat % units.ncols());
+            let at = [index.0, index.1];
+            let element = Element { index, real: real_side[at], units: units[at], error, bound };
+            comparison.first_outside = Some((step, element));
+        }
+    }
+    comparison
+}
+
+/// The first difference between two tensors of units: row, column, left, right. A different shape differs at (0, 0).
+pub fn first_difference(a: &Array2<i64>, b: &Array2<i64>) -> Option<((usize, usize), i64, i64)> {
+    if a.dim() != b.dim() {
+        return Some(((0, 0), a.len() as i64, b.len() as i64));
+    }
+    let differs = a.indexed_iter().zip(b).find(|((_, x), y)| x != y);
+    differs.map(|((index, &x), &y)| (index, x, y))
+}
+
+/// In a tensor's own shape, how an index is written: `head_gradient[42, 3]`.
+pub fn place(point: &ProbePoint, index: (usize, usize)) -> String {
+    format!("{point}[{}, {}]", index.0, index.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bound::interval::Interval;
+    use crate::branch::{Ambiguity, Branch};
+    use ndarray::array;
+
+    #[test]
+    fn every_verdict_has_its_condition() {
+        let bounded = Bounded {
+            radius: array![[0.5, 0.5, 0.5, 9.0], [0.0, 0.0, 9.0, 9.0]],
+            ambiguous: vec![
+                Ambiguity {
+                    elements: vec![3],
+                    distance: 0.1,
+                    branches: vec![Branch(vec![Interval::ZERO]), Branch(vec![Interval::around(8.0, 0.5)])],
+                },
+                Ambiguity { elements: vec![6, 7], distance: 0.1, branches: vec![Branch(vec![Interval::ZERO; 2])] },
+            ],
+        };
+        let reals = array![[1.0, 1.25, 1.75, 8.0], [0.0, f64::NAN, 0.0, 0.0]];
+        let units = array![[1, 1, 1, 0], [0, 0, 0, 1]];
+        let got = verdicts(&reals, &units, 0, &bounded);
+        assert_eq!(got[0], Verdict::Equal);
+        assert_eq!(got[1], Verdict::Within { error: 0.25, bound: 0.5 });
+        assert_eq!(got[2], Verdict::Outside { error: 0.75, bound: 0.5 });
+        assert_eq!(got[3], Verdict::Ambiguous { branch: 0, distance: 0.1, bound: 9.0 });
+        assert_eq!(got[4], Verdict::Equal);
+        assert!(matches!(got[5], Verdict::Outside { .. }), "NaN is never inside");
+        assert!(matches!(got[6], Verdict::Outside { .. }), "the row fits no branch, although this element does");
+        let c = tensor(4, &reals, &units, 0, &bounded);
+        assert_eq!((c.elements, c.equal, c.ambiguous, c.outside), (8, 2, 1, 4));
+        assert_eq!(c.first_outside.as_ref().map(|(s, e)| (*s, e.index)), Some((4, (0, 2))));
+    }
+
+    #[test]
+    fn a_one_unit_difference_is_found_where_it_is() {
+        let a = array![[1, 2], [3, 4]];
+        let mut b = a.clone();
+        assert_eq!(first_difference(&a, &b), None);
+        b[[1, 0]] += 1;
+        assert_eq!(first_difference(&a, &b), Some(((1, 0), 3, 4)));
+    }
+}

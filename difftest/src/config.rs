@@ -1,0 +1,200 @@
+//! What a run is, validated: the meaning of the flags.
+
+use crate::error::Error;
+use fixtures::{CLASSES, Dataset};
+use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// How the sides relate from step to step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Every step starts all sides from the same opened weights.
+    Lockstep,
+    /// Each side trains on its own from a common start.
+    Free,
+}
+
+/// How long a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    /// Training steps.
+    Steps(usize),
+    /// Passes over the training set.
+    Epochs(usize),
+}
+
+/// Everything that decides a run. Only the secure side's randomness is not in here, unless a seed is asked for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Config {
+    /// Network, head, arithmetic, optimiser.
+    pub spec: TrainSpec,
+    /// Lock-step or free.
+    pub mode: Mode,
+    /// Training steps.
+    pub steps: usize,
+    /// Seed of the batches and the initial weights.
+    pub seed: u64,
+    /// Seed of the parties' streams: for reproducing a run only, the shares are then no secret.
+    pub insecure_seed: Option<u64>,
+    /// Directory of the data set; MNIST as shipped if none.
+    pub data: Option<PathBuf>,
+    /// Compare only this step (from 0) of the run.
+    pub only_step: Option<usize>,
+    /// Compare only this tensor.
+    pub only_probe: Option<String>,
+}
+
+/// The numbers that make a [`TrainSpec`], as typed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Training {
+    /// The head.
+    pub head: Head,
+    /// Dense layers.
+    pub layers: usize,
+    /// Units of each hidden layer.
+    pub hidden: usize,
+    /// Rounding of truncations.
+    pub rounding: Rounding,
+    /// Threshold, real.
+    pub epsilon: f64,
+    /// Optimiser.
+    pub sgd: SgdSpec,
+}
+
+impl Training {
+    /// The specification for data of `inputs` columns, with its limits checked.
+    ///
+    /// # Errors
+    /// The first limit that is broken.
+    pub fn spec(&self, inputs: usize) -> Result<TrainSpec, Error> {
+        if self.layers == 0 || self.layers > 64 {
+            return Err(Error::Usage(format!("--layers is {}; it must be 1 to 64", self.layers)));
+        }
+        let spec = TrainSpec {
+            network: NetworkSpec::dense(inputs, self.hidden, CLASSES, self.layers),
+            head: self.head,
+            epsilon: self.epsilon,
+            rounding: self.rounding,
+            fixed: FixedSpec::default(),
+            sgd: self.sgd,
+        };
+        spec.validate()?;
+        Ok(spec)
+    }
+}
+
+/// Loads the data set that a run asks for.
+///
+/// # Errors
+/// Whatever is wrong with the files.
+pub fn data(dir: Option<&std::path::Path>) -> Result<Dataset, Error> {
+    Ok(match dir {
+        Some(dir) => fixtures::load(dir)?,
+        None => fixtures::mnist()?,
+    })
+}
+
+impl Length {
+    /// In steps, for `rows` training rows in batches of `batch`.
+    ///
+    /// # Errors
+    /// Nothing to do, or more than can be counted.
+    pub fn steps(self, rows: usize, batch: usize) -> Result<usize, Error> {
+        let (flag, steps) = match self {
+            Length::Steps(n) => ("--steps", Some(n)),
+            Length::Epochs(n) => ("--epochs", n.checked_mul(rows.div_ceil(batch))),
+        };
+        match steps {
+            Some(0) => Err(Error::Usage(format!("{flag} is 0; a run has at least 1"))),
+            Some(n) => Ok(n),
+            None => Err(Error::Usage(format!("{flag} is too large to count its steps; choose fewer"))),
+        }
+    }
+}
+
+impl Config {
+    /// The command line that repeats this run, with `extra` flags.
+    pub fn command(&self, extra: &str) -> String {
+        let (spec, default) = (&self.spec, SgdSpec::default());
+        let mut c = format!("difftest --head {} --layers {}", spec.head, spec.network.layers());
+        let mut flag = |differs: bool, text: String| {
+            if differs {
+                c.push(' ');
+                c.push_str(&text);
+            }
+        };
+        let layers = spec.network.layers();
+        let hidden = if layers > 1 { spec.network.widths[1] } else { 128 };
+        flag(spec.rounding != Rounding::Probabilistic, format!("--rounding {}", spec.rounding));
+        flag(hidden != 128, format!("--hidden {hidden}"));
+        flag(spec.epsilon != 0.1, format!("--epsilon {}", spec.epsilon));
+        flag(spec.sgd.batch != default.batch, format!("--batch {}", spec.sgd.batch));
+        flag(spec.sgd.learning_rate != default.learning_rate, format!("--lr {}", spec.sgd.learning_rate));
+        flag(spec.sgd.momentum != default.momentum, format!("--momentum {}", spec.sgd.momentum));
+        flag(spec.sgd.extra_velocity_bits != 0, format!("--velocity-bits {}", spec.sgd.extra_velocity_bits));
+        flag(self.mode == Mode::Free, "--mode free".into());
+        flag(
+            self.data.is_some(),
+            format!("--data {}", shell_word(&self.data.clone().unwrap_or_default().display().to_string())),
+        );
+        flag(true, format!("--seed {}", self.seed));
+        flag(self.insecure_seed.is_some(), format!("--insecure-seed {}", self.insecure_seed.unwrap_or_default()));
+        flag(!extra.is_empty(), extra.into());
+        c
+    }
+}
+
+/// Quotes what a shell would take apart.
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn training() -> Training {
+        Training {
+            head: Head::ReluGrad,
+            layers: 2,
+            hidden: 128,
+            rounding: Rounding::Nearest,
+            epsilon: 0.1,
+            sgd: SgdSpec::default(),
+        }
+    }
+
+    #[test]
+    fn a_command_line_says_what_differs_from_the_defaults() {
+        let config = Config {
+            spec: training().spec(784).unwrap(),
+            mode: Mode::Lockstep,
+            steps: 10,
+            seed: 7,
+            insecure_seed: None,
+            data: Some("a b".into()),
+            only_step: None,
+            only_probe: None,
+        };
+        assert_eq!(
+            config.command("--step 3"),
+            "difftest --head relu-grad --layers 2 --rounding nearest --data 'a b' --seed 7 --step 3"
+        );
+    }
+
+    #[test]
+    fn limits_are_named() {
+        let error = |t: Training| t.spec(784).unwrap_err().to_string();
+        assert!(error(Training { layers: 0, ..training() }).contains("1 to 64"));
+        assert!(error(Training { epsilon: 1.0, ..training() }).contains("inside (0, 1)"));
+        assert!(error(Training { hidden: 0, ..training() }).contains("width 1 is 0"));
+        let sgd = SgdSpec { batch: 0, ..SgdSpec::default() };
+        assert!(error(Training { sgd, ..training() }).contains("batch is 0"));
+        assert_eq!(Length::Epochs(2).steps(60_000, 128).unwrap(), 938);
+        assert!(Length::Steps(0).steps(1, 1).is_err());
+        assert!(Length::Epochs(usize::MAX).steps(60_000, 128).is_err());
+    }
+}

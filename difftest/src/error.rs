@@ -1,0 +1,39 @@
+//! What keeps a run from reaching its verdict. One line each: cause and remedy.
+
+/// Everything here ends in exit code 2; a check that fails is a result, not an error.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A flag or an input that means nothing.
+    #[error("{0}")]
+    Usage(String),
+    /// The data set.
+    #[error(transparent)]
+    Data(#[from] fixtures::DataError),
+    /// The specification.
+    #[error(transparent)]
+    Spec(#[from] reference::spec::SpecError),
+    /// The f64 side refused.
+    #[error("f64 side: {0}")]
+    Real(String),
+    /// The integer model refused, a recorded tape for instance.
+    #[error("integer model: {0}")]
+    Integer(#[from] reference::fixed::ModelError),
+    /// The three parties failed.
+    #[error("secure side: {0}")]
+    Secure(String),
+    /// A file could not be read or written.
+    #[error("{path}: {cause}")]
+    File {
+        /// Which file.
+        path: String,
+        /// What the operating system says.
+        cause: std::io::Error,
+    },
+}
+
+impl Error {
+    /// Names the file of an I/O error.
+    pub fn file(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Error {
+        move |cause| Error::File { path: path.display().to_string(), cause }
+    }
+}

@@ -1,0 +1,55 @@
+//! The text of one failure: what, where, what each side says, and the one command that repeats it.
+
+use crate::compare::real;
+use crate::config::Config;
+
+/// What each side has at the place of a failure.
+#[derive(Debug, Clone, Copy)]
+pub struct Sides {
+    /// f64.
+    pub real: Option<f64>,
+    /// Integer model, at `scale`.
+    pub integer: Option<i64>,
+    /// Secure, at `scale`.
+    pub secure: Option<i64>,
+    /// Scale of the integers.
+    pub scale: u32,
+}
+
+/// One failure.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// Name of the check.
+    pub check: &'static str,
+    /// Step, tensor and index.
+    pub at: String,
+    /// Values.
+    pub sides: Sides,
+    /// What was required, and by how much it was missed.
+    pub what: String,
+    /// Flags that lead to the same place.
+    pub repeat: String,
+}
+
+impl Failure {
+    /// Four lines for a person.
+    pub fn text(&self, config: &Config) -> String {
+        let Sides { real: value, integer, secure, scale } = self.sides;
+        let units = |name: &str, u: Option<i64>| u.map(|u| format!("{name} {u} ({:.9})", real(u, scale)));
+        let values: Vec<_> =
+            [value.map(|v| format!("real {v:.9}")), units("integer", integer), units("secure", secure)]
+                .into_iter()
+                .flatten()
+                .collect();
+        let Failure { check, at, what, repeat, .. } = self;
+        let (head, rounding) = (config.spec.head, config.spec.rounding);
+        let coins =
+            if config.insecure_seed.is_none() { "   (fresh coins each run; --insecure-seed N fixes them)" } else { "" };
+        format!(
+            "FAIL {check}   {at}   seed {}, {head}, {rounding}\n  {}   (scale 2^-{scale})\n  {what}\n  again: {}{coins}",
+            config.seed,
+            values.join("   "),
+            config.command(repeat)
+        )
+    }
+}

@@ -1,0 +1,224 @@
+//! Free-running mode: every side trains on its own from a common start; their drift, losses and accuracies are compared.
+//!
+//! The noise floor is a second secure run with other coins: where the distance between secure and f64 is no larger than the distance
+//! between two secure runs, the coins explain it. Divergence is looked for at every step of the plaintext sides, and of the secure
+//! side where its weights are opened, about twenty times a run.
+
+use crate::check::Outcome;
+use crate::check::divergence::{self, Watch};
+use crate::check::range::Range;
+use crate::compare::real;
+use crate::config::Config;
+use crate::error::Error;
+use crate::generate;
+use crate::lockstep::Evaluation;
+use crate::model::integer::Integer;
+use crate::model::real::{Real, refused};
+use crate::model::{Model, Opens, Spent, Tensors};
+use fixtures::Dataset;
+use ndarray::{Array2, Axis, Zip};
+use reference::f64::{Network, RealHead};
+use reference::fixed::{Coins, Parameters, Tape};
+use reference::spec::ProbePoint;
+use serde::Serialize;
+
+/// One point of the curves. Distances are root mean squares over all weights, real.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Point {
+    /// Steps done.
+    pub step: usize,
+    /// f64 to secure.
+    pub drift: f64,
+    /// Secure to a second secure run.
+    pub noise: f64,
+    /// Loss on the first rows of the test set under f64's and the secure side's weights; none for `relu-grad`, null where infinite.
+    pub loss: Option<(Option<f64>, Option<f64>)>,
+    /// Accuracy on the same rows: f64, secure.
+    pub accuracy: (f64, f64),
+}
+
+/// What a free run found.
+#[derive(Debug)]
+pub struct Findings {
+    /// The curves.
+    pub curve: Vec<Point>,
+    /// `range` and `divergence`.
+    pub checks: Vec<Outcome>,
+    /// Verdict of each side.
+    pub divergence: Vec<(&'static str, divergence::Verdict)>,
+    /// Part of the test set classified correctly: f64, secure.
+    pub accuracy: (f64, f64),
+    /// Sums over all steps: f64, integer, secure.
+    pub spent: [Spent; 3],
+    /// Steps taken.
+    pub steps: usize,
+}
+
+/// A secure side that trains without opening anything.
+pub trait Trains: Opens {
+    /// Shares the data, (rows, inputs) at scale f, once.
+    ///
+    /// # Errors
+    /// A peer that fails.
+    fn share_data(&mut self, units: &Array2<i64>, labels: &[usize]) -> Result<(), Error>;
+
+    /// Trains on batches of rows of the shared data.
+    ///
+    /// # Errors
+    /// A peer that fails.
+    fn train(&mut self, batches: &[Vec<u32>]) -> Result<Spent, Error>;
+}
+
+/// The rows that a run uses, each once, and its batches in terms of them.
+struct Plan {
+    rows: Vec<u32>,
+    batches: Vec<Vec<u32>>,
+    /// Steps between two points of the curves.
+    piece: usize,
+}
+
+impl Plan {
+    fn new(config: &Config, data: &Dataset) -> Self {
+        let mut place = vec![None; data.train.len()];
+        let mut rows = Vec::new();
+        let mut batches: Vec<_> =
+            generate::batches(data.train.len(), config.spec.sgd.batch, config.seed).take(config.steps).collect();
+        for row in batches.iter_mut().flatten() {
+            let at = place[*row as usize].get_or_insert_with(|| {
+                rows.push(*row);
+                rows.len() as u32 - 1
+            });
+            *row = *at;
+        }
+        Plan { rows, batches, piece: config.steps.div_ceil(20) }
+    }
+
+    fn pieces(&self) -> impl Iterator<Item = &[Vec<u32>]> {
+        self.batches.chunks(self.piece)
+    }
+
+    /// A batch in terms of the data set's own rows.
+    fn original(&self, batch: &[u32]) -> Vec<u32> {
+        batch.iter().map(|&r| self.rows[r as usize]).collect()
+    }
+}
+
+/// One secure run from `parameters`: its opened parameters at every point, what it cost, and its accuracy on the test set.
+fn secure_run<S: Trains>(
+    config: &Config,
+    data: &Dataset,
+    plan: &Plan,
+    start: &Parameters,
+    mut secure: S,
+    progress: &mut impl FnMut(usize),
+) -> Result<(Vec<Parameters>, Spent, f64), Error> {
+    secure.load(start)?;
+    secure.share_data(
+        &generate::units(&data.train, &plan.rows, config.spec.fixed),
+        &generate::labels(&data.train, &plan.rows),
+    )?;
+    let (mut opened, mut spent) = (Vec::new(), Spent::default());
+    for piece in plan.pieces() {
+        spent += secure.train(piece)?;
+        opened.push(secure.parameters()?);
+        progress(piece.len());
+    }
+    Ok((opened, spent, Evaluation::of(data, config).accuracy(&mut secure)?))
+}
+
+/// Runs all sides. `start_secure` starts secure run 0 or 1, which must draw different coins; one at a time, for their data is large.
+/// `progress` hears of steps done: [`RUNS`] times `config.steps` in all.
+///
+/// # Errors
+/// A side that cannot go on.
+pub fn run<S: Trains>(
+    config: &Config,
+    data: &Dataset,
+    mut start_secure: impl FnMut(u64) -> Result<S, Error>,
+    mut progress: impl FnMut(usize),
+) -> Result<Findings, Error> {
+    let spec = &config.spec;
+    let start = generate::initial(spec, config.seed)?;
+    let plan = Plan::new(config, data);
+    let (ours, secure_spent, secure_accuracy) =
+        secure_run(config, data, &plan, &start, start_secure(0)?, &mut progress)?;
+    let (theirs, ..) = secure_run(config, data, &plan, &start, start_secure(1)?, &mut progress)?;
+
+    let mut f64_side = Real::new(spec.clone(), &start)?;
+    let mut integer = Integer::with_coins(spec.clone(), Coins::seeded(config.seed.wrapping_add(1)))?;
+    integer.load(&start)?;
+    let mut watches = ["f64", "integer", "secure"].map(|side| Watch::new(side, spec.fixed));
+    let (mut range, mut curve) = (Range::default(), Vec::new());
+    let mut spent = [Spent::default(), Spent::default(), secure_spent];
+    let test = Evaluation::of(data, config);
+    let sample = test.sample().ok_or_else(|| Error::Usage("the test set is empty".into()))?;
+    let f = spec.fixed.fraction_bits;
+
+    let mut done = 0;
+    for ((piece, ours), theirs) in plan.pieces().zip(&ours).zip(&theirs) {
+        for rows in piece {
+            let batch = generate::rows(&data.train, &plan.original(rows), spec.fixed);
+            spent[0].seconds += f64_side.train(&batch)?;
+            watches[0].step(done, &weights_of(&f64_side), |v| *v);
+            let step = integer.step(&batch, Tape::default())?;
+            spent[1] += step.spent;
+            range.step(done, &integer.violations);
+            watches[1].step(done, &step.tensors, |v| real(*v, f));
+            done += 1;
+            progress(1);
+        }
+        if let Some((step, violation)) = range.first() {
+            watches[1].violated(*step, violation.to_string());
+        }
+        let secure = Real::new(spec.clone(), ours)?;
+        watches[2].step(done - 1, &weights_of(&secure), |v| *v);
+        let head = RealHead::of(spec);
+        let loss = |side: &Real| side.network().mean_loss(&head, &sample.reals, &sample.labels).map_err(refused);
+        let accuracy = |side: &Real| side.network().accuracy(&sample.reals, &sample.labels).map_err(refused);
+        let finite = |v: f64| v.is_finite().then_some(v);
+        curve.push(Point {
+            step: done,
+            drift: distance(f64_side.network(), secure.network()),
+            noise: distance(Real::new(spec.clone(), theirs)?.network(), secure.network()),
+            loss: loss(&f64_side)?.zip(loss(&secure)?).map(|(a, b)| (finite(a), finite(b))),
+            accuracy: (accuracy(&f64_side)?, accuracy(&secure)?),
+        });
+    }
+
+    let accuracy = (test.accuracy(&mut f64_side)?, secure_accuracy);
+    let integer_accuracy = test.accuracy(&mut integer)?;
+    let epoch_passed = done >= data.train.len().div_ceil(spec.sgd.batch);
+    let divergence: Vec<_> = watches
+        .iter()
+        .zip([accuracy.0, integer_accuracy, accuracy.1])
+        .map(|(w, accuracy)| (w.side, w.verdict(accuracy, spec.network.classes(), epoch_passed)))
+        .collect();
+    let checks = vec![range.finish(config), divergence::finish(config, &divergence)];
+    Ok(Findings { curve, checks, divergence, accuracy, spent, steps: done })
+}
+
+/// Passes over the batches that [`run`] makes: two secure, one of the plaintext sides.
+pub const RUNS: usize = 3;
+
+/// The weights and biases of a network as probed tensors.
+fn weights_of(side: &Real) -> Tensors<f64> {
+    let layers = (1..).zip(&side.network().layers);
+    layers
+        .flat_map(|(l, layer)| {
+            [
+                (ProbePoint::Weights(l), layer.weights.clone()),
+                (ProbePoint::Bias(l), layer.bias.clone().insert_axis(Axis(0))),
+            ]
+        })
+        .collect()
+}
+
+/// Root mean square of the differences of all weights.
+fn distance(a: &Network, b: &Network) -> f64 {
+    let (mut sum, mut count) = (0.0, 0usize);
+    for (a, b) in a.layers.iter().zip(&b.layers) {
+        Zip::from(&a.weights).and(&b.weights).for_each(|a, b| sum += (a - b).powi(2));
+        count += a.weights.len();
+    }
+    (sum / count.max(1) as f64).sqrt()
+}

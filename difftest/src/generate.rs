@@ -1,0 +1,56 @@
+//! Inputs by seed: batches of the training set and initial weights, identical for all sides.
+
+use crate::error::Error;
+use crate::model::Batch;
+use fixtures::Split;
+use ndarray::{Array1, Array2};
+use reference::fixed::{LayerValues, Parameters};
+use reference::spec::{FixedSpec, TrainSpec};
+
+/// Pixels of the given rows, (rows, inputs), scale f: pixel / 256, exact from f = 8 on, to the nearest below.
+pub fn units(split: &Split, rows: &[u32], fixed: FixedSpec) -> Array2<i64> {
+    let f = fixed.fraction_bits;
+    let unit = |p: u8| if f >= 8 { i64::from(p) << (f - 8) } else { (i64::from(p) + (1 << (7 - f))) >> (8 - f) };
+    pixels(split, rows, unit)
+}
+
+/// Rows of a split as a batch.
+pub fn rows(split: &Split, rows: &[u32], fixed: FixedSpec) -> Batch {
+    Batch {
+        units: units(split, rows, fixed),
+        reals: pixels(split, rows, |p| f64::from(p) / 256.0),
+        labels: labels(split, rows),
+    }
+}
+
+/// The classes of the given rows.
+pub fn labels(split: &Split, rows: &[u32]) -> Vec<usize> {
+    rows.iter().map(|&r| usize::from(split.labels[r as usize])).collect()
+}
+
+fn pixels<T: Clone>(split: &Split, rows: &[u32], of: impl Fn(u8) -> T) -> Array2<T> {
+    let all: Vec<T> = rows.iter().flat_map(|&r| split.image(r as usize)).map(|&p| of(p)).collect();
+    Array2::from_shape_vec((rows.len(), split.inputs()), all).expect("an image has `inputs` pixels")
+}
+
+/// The training batches, endless: one seeded shuffle an epoch.
+pub fn batches(rows: usize, batch: usize, seed: u64) -> impl Iterator<Item = Vec<u32>> {
+    (0..).flat_map(move |epoch| reference::batches::epoch(rows, batch, seed, epoch))
+}
+
+/// Glorot-uniform weights rounded to units, biases and velocities zero.
+///
+/// # Errors
+/// A network whose weights do not fit the format.
+pub fn initial(spec: &TrainSpec, seed: u64) -> Result<Parameters, Error> {
+    let layers: Vec<_> = reference::batches::glorot_uniform(&spec.network, seed)
+        .into_iter()
+        .map(|weights| LayerValues {
+            bias: Array1::zeros(weights.ncols()),
+            weight_velocity: Array2::zeros(weights.dim()),
+            bias_velocity: Array1::zeros(weights.ncols()),
+            weights,
+        })
+        .collect();
+    Ok(Parameters::encode(&layers, spec.fixed, &spec.sgd)?)
+}

@@ -1,0 +1,260 @@
+//! Recorded results: what each head, rounding and depth gave when the record was made, so that a change of any result is noticed and
+//! has to be accepted by name.
+//!
+//! A record holds the complete configuration; logits, head gradient and biases in full, f64 with 17 significant digits; of the
+//! large tensors SHA-256 digests of the integers, one for each [`BLOCK`] elements, and sums in f64. With nearest rounding the integers are the
+//! secure engine's; with probabilistic rounding, whose coins are fresh in every secure run, the integer model's with a seeded coin stream
+//! (`bit-exact` ties the two together).
+//!
+//! Integers and digests are compared exactly. f64 values may differ in the last digits between processors (fused multiply-add, `exp`), so they
+//! are compared to 1e-12 relative to the largest of their tensor.
+
+use crate::config::{Training, data};
+use crate::error::Error;
+use crate::generate;
+use crate::model::integer::Integer;
+use crate::model::real::Real;
+use crate::model::secure::Secure;
+use crate::model::{Model, Tensors};
+use crate::report;
+use ndarray::Array2;
+use reference::fixed::{Coins, Tape};
+use reference::spec::{Head, Rounding, SgdSpec, TrainSpec};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Elements of one digest.
+pub const BLOCK: usize = 1024;
+/// Version of a record.
+const SCHEMA: u32 = 1;
+/// Tensors up to this size are recorded in full.
+const IN_FULL: usize = 160;
+/// Distance of two f64 values, relative to the largest of the tensor, that processors may cause.
+const F64_TOLERANCE: f64 = 1e-12;
+/// Seed of batches, weights and recorded coins.
+const SEED: u64 = 2020;
+/// Steps of a case; the last one is recorded.
+const STEPS: usize = 3;
+
+/// One recorded run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Case {
+    training: Training,
+}
+
+/// Every head, rounding and depth from 1 to 3 layers.
+pub fn cases() -> Vec<Case> {
+    let sgd = SgdSpec { batch: 8, ..SgdSpec::default() };
+    let mut cases = Vec::new();
+    for head in Head::ALL {
+        for rounding in Rounding::ALL {
+            for layers in 1..=3 {
+                cases.push(Case { training: Training { head, layers, hidden: 16, rounding, epsilon: 0.1, sgd } });
+            }
+        }
+    }
+    cases
+}
+
+/// One tensor of a record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Record {
+    rows: usize,
+    columns: usize,
+    /// Scale of the integers.
+    scale: u32,
+    /// SHA-256 of each block of integers, 8 bytes each, little-endian.
+    sha256: Vec<String>,
+    /// All integers, for small tensors.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    integers: Option<Vec<i64>>,
+    /// All f64 values with 17 significant digits, for small tensors.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    reals: Option<Vec<String>>,
+    /// Sum of the f64 values, and of their magnitudes.
+    sums: [String; 2],
+}
+
+/// A record file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Golden {
+    schema: u32,
+    source: String,
+    accept: String,
+    config: TrainSpec,
+    seed: u64,
+    steps: usize,
+    integers_from: String,
+    tensors: BTreeMap<String, Record>,
+}
+
+impl Case {
+    /// Name of the case, and of its file without `.json`.
+    pub fn name(&self) -> String {
+        let Training { head, rounding, layers, .. } = self.training;
+        format!("{head}-{rounding}-{layers}")
+    }
+
+    fn path(&self, dir: &Path) -> PathBuf {
+        dir.join(format!("{}.json", self.name()))
+    }
+
+    fn run(&self) -> Result<(TrainSpec, Tensors<f64>, Tensors<i64>), Error> {
+        let data = data(None)?;
+        let spec = self.training.spec(data.train.inputs())?;
+        let start = generate::initial(&spec, SEED)?;
+        let mut f64_side = Real::new(spec.clone(), &start)?;
+        let mut fixed: Box<dyn Model<Value = i64>> = match spec.rounding {
+            Rounding::Nearest => Box::new(Secure::start(spec.clone(), None, true)?),
+            Rounding::Probabilistic => Box::new(Integer::with_coins(spec.clone(), Coins::seeded(SEED))?),
+        };
+        fixed.load(&start)?;
+        let (mut reals, mut integers) = (Tensors::new(), Tensors::new());
+        for rows in generate::batches(data.train.len(), spec.sgd.batch, SEED).take(STEPS) {
+            let batch = generate::rows(&data.train, &rows, spec.fixed);
+            reals = f64_side.step(&batch, Tape::default())?.tensors;
+            integers = fixed.step(&batch, Tape::default())?.tensors;
+        }
+        Ok((spec, reals, integers))
+    }
+
+    fn record(&self) -> Result<Golden, Error> {
+        let (spec, reals, integers) = self.run()?;
+        let mut tensors = BTreeMap::new();
+        for (point, units) in &integers {
+            let scale = point.scale(spec.fixed, spec.sgd.extra_velocity_bits);
+            tensors.insert(point.to_string(), record(scale, units, &reals[point]));
+        }
+        let integers_from = match spec.rounding {
+            Rounding::Nearest => "secure engine".to_owned(),
+            Rounding::Probabilistic => format!("integer model, ChaCha12 coins of seed {SEED}"),
+        };
+        Ok(Golden {
+            schema: SCHEMA,
+            source: "MNIST as shipped; tensors of the last step; each side trains on its own from the same start"
+                .into(),
+            accept: "difftest fixtures generate".into(),
+            config: spec,
+            seed: SEED,
+            steps: STEPS,
+            integers_from,
+            tensors,
+        })
+    }
+}
+
+fn digits(v: f64) -> String {
+    format!("{v:.16e}")
+}
+
+fn record(scale: u32, units: &Array2<i64>, reals: &Array2<f64>) -> Record {
+    let flat: Vec<i64> = units.iter().copied().collect();
+    let small = flat.len() <= IN_FULL;
+    let sha256 = flat
+        .chunks(BLOCK)
+        .map(|block| {
+            let bytes: Vec<u8> = block.iter().flat_map(|v| v.to_le_bytes()).collect();
+            Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+        })
+        .collect();
+    Record {
+        rows: units.nrows(),
+        columns: units.ncols(),
+        scale,
+        sha256,
+        integers: small.then_some(flat),
+        reals: small.then(|| reals.iter().map(|&v| digits(v)).collect()),
+        sums: [digits(reals.sum()), digits(reals.iter().map(|v| v.abs()).sum())],
+    }
+}
+
+/// Runs a case and records it.
+///
+/// # Errors
+/// A side that cannot go on, or a file that cannot be written.
+pub fn generate(case: &Case, dir: &Path) -> Result<(), Error> {
+    let mut text =
+        serde_json::to_string_pretty(&case.record()?).expect("strings, numbers and lists always have a JSON form");
+    text.push('\n');
+    report::write(&case.path(dir), text.as_bytes())
+}
+
+/// Runs a case again. `None`: as recorded; otherwise the first tensor and index that changed.
+///
+/// # Errors
+/// A side that cannot go on, or a record that cannot be read.
+pub fn verify(case: &Case, dir: &Path) -> Result<Option<String>, Error> {
+    let path = case.path(dir);
+    let text = std::fs::read_to_string(&path).map_err(Error::file(&path))?;
+    let bad =
+        |what: String| Error::Usage(format!("{}: {what}; difftest fixtures generate writes it anew", path.display()));
+    let recorded: Golden = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
+    if recorded.schema != SCHEMA {
+        return Err(bad(format!("schema {}; this program reads {SCHEMA}", recorded.schema)));
+    }
+    Ok(difference(&recorded, &case.record()?))
+}
+
+/// The first difference, in words.
+fn difference(recorded: &Golden, now: &Golden) -> Option<String> {
+    if recorded.config != now.config || (recorded.seed, recorded.steps) != (now.seed, now.steps) {
+        return Some("the configuration is another one".into());
+    }
+    if recorded.tensors.keys().ne(now.tensors.keys()) {
+        let (was, is) = (&recorded.tensors, &now.tensors);
+        let names = was.keys().filter(|k| !is.contains_key(*k)).chain(is.keys().filter(|k| !was.contains_key(*k)));
+        return Some(format!(
+            "tensors that only one of record and run has: {}",
+            names.cloned().collect::<Vec<_>>().join(", ")
+        ));
+    }
+    // In the order of computation, not of the alphabet: the first change is the cause of the others.
+    let mut names: Vec<_> = recorded.tensors.keys().collect();
+    names.sort_by_key(|name| order(name));
+    names.into_iter().find_map(|name| changed(name, &recorded.tensors[name], &now.tensors[name]))
+}
+
+/// Rank of a tensor in a step.
+fn order(name: &str) -> (u8, String) {
+    let rank =
+        ["pre_activation", "/activation", "logits", "head/", "head_gradient", "activation_gradient", "/dW", "/db"];
+    let backward = name.contains("activation_gradient");
+    let at = rank.iter().position(|r| name.contains(r) && (!backward || *r == "activation_gradient"));
+    (at.unwrap_or(rank.len()) as u8, name.to_owned())
+}
+
+fn changed(name: &str, was: &Record, is: &Record) -> Option<String> {
+    if (was.rows, was.columns, was.scale) != (is.rows, is.columns, is.scale) {
+        return Some(format!(
+            "{name} is {}x{} at scale {}; it was {}x{} at scale {}",
+            is.rows, is.columns, is.scale, was.rows, was.columns, was.scale
+        ));
+    }
+    let index = |flat: usize| format!("[{}, {}]", flat / was.columns, flat % was.columns);
+    if let (Some(a), Some(b)) = (&was.integers, &is.integers)
+        && let Some(at) = a.iter().zip(b).position(|(a, b)| a != b)
+    {
+        return Some(format!("{name}{}: integer {} was {}", index(at), b[at], a[at]));
+    }
+    if let Some(block) = was.sha256.iter().zip(&is.sha256).position(|(a, b)| a != b) {
+        let last = ((block + 1) * BLOCK).min(was.rows * was.columns) - 1;
+        return Some(format!("{name}{} to {}: the integers changed", index(block * BLOCK), index(last)));
+    }
+    let number = |s: &String| s.parse::<f64>().unwrap_or(f64::NAN);
+    if let (Some(a), Some(b)) = (&was.reals, &is.reals) {
+        let (a, b): (Vec<_>, Vec<_>) = (a.iter().map(number).collect(), b.iter().map(number).collect());
+        let scale = a.iter().fold(f64::MIN_POSITIVE, |m, v| m.max(v.abs()));
+        let far = |(a, b): (&f64, &f64)| !((a - b).abs() <= F64_TOLERANCE * scale || a == b);
+        if let Some(at) = a.iter().zip(&b).position(far) {
+            return Some(format!("{name}{}: f64 {} was {}", index(at), digits(b[at]), digits(a[at])));
+        }
+    }
+    let magnitude = number(&was.sums[1]);
+    let far = |k: usize| !((number(&was.sums[k]) - number(&is.sums[k])).abs() <= F64_TOLERANCE * magnitude);
+    (0..2).find(|&k| far(k)).map(|k| {
+        let what = ["sum", "sum of magnitudes"][k];
+        format!("{name}: the {what} of its f64 values is {}; it was {}", is.sums[k], was.sums[k])
+    })
+}

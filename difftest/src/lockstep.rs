@@ -1,0 +1,260 @@
+//! Lock-step: at each step all sides start from the same opened weights and velocities, and every probed tensor is compared.
+
+use crate::bound;
+use crate::bound::network::Bounds;
+use crate::check::Outcome;
+use crate::check::bit_exact::BitExact;
+use crate::check::divergence::{self, Watch};
+use crate::check::error_bound;
+use crate::check::gradient_bound::GradientBound;
+use crate::check::range::Range;
+use crate::compare::{self, Comparison, Verdict, real};
+use crate::config::Config;
+use crate::error::Error;
+use crate::generate;
+use crate::model::integer::Integer;
+use crate::model::real::Real;
+use crate::model::{Batch, Model, Opens, Spent, Tensors, decode};
+use fixtures::Dataset;
+use reference::spec::ProbePoint;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// One element looked at closely (`--probe`).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Detail {
+    /// Step and place.
+    pub at: String,
+    /// f64.
+    pub real: f64,
+    /// Integer model.
+    pub integer: i64,
+    /// Secure.
+    pub secure: i64,
+    /// |secure - f64|, real.
+    pub error: f64,
+    /// Bound, real.
+    pub bound: f64,
+    /// In words.
+    pub verdict: &'static str,
+}
+
+/// What a run found.
+#[derive(Debug)]
+pub struct Findings {
+    /// By tensor, all judged steps together.
+    pub tensors: BTreeMap<ProbePoint, Comparison>,
+    /// The worst elements of the tensor asked for with `--probe`.
+    pub details: Vec<Detail>,
+    /// Every check.
+    pub checks: Vec<Outcome>,
+    /// Verdict of each side.
+    pub divergence: Vec<(&'static str, divergence::Verdict)>,
+    /// Part of the test set classified correctly: f64, secure.
+    pub accuracy: (f64, f64),
+    /// Sums over all steps: f64, integer, secure.
+    pub spent: [Spent; 3],
+    /// Steps taken.
+    pub steps: usize,
+}
+
+/// How many of the worst elements `--probe` shows.
+const DETAILS: usize = 10;
+
+/// Runs `config.steps` steps. `progress` hears of every step done.
+///
+/// # Errors
+/// A side that cannot go on; a name for `--probe` that no tensor has.
+pub fn run<S: Opens>(
+    config: &Config,
+    data: &Dataset,
+    secure: &mut S,
+    mut progress: impl FnMut(usize),
+) -> Result<Findings, Error> {
+    let spec = &config.spec;
+    let extra = spec.sgd.extra_velocity_bits;
+    let mut parameters = generate::initial(spec, config.seed)?;
+    let mut f64_side = Real::new(spec.clone(), &parameters)?;
+    let mut integer = Integer::replaying(spec.clone())?;
+    secure.load(&parameters)?;
+
+    let mut tensors: BTreeMap<ProbePoint, Comparison> = BTreeMap::new();
+    let mut details = Vec::new();
+    let (mut bit_exact, mut gradient_bound, mut range) =
+        (BitExact::default(), GradientBound::default(), Range::default());
+    let mut watches = ["f64", "integer", "secure"].map(|side| Watch::new(side, spec.fixed));
+    let mut spent = [Spent::default(); 3];
+    let (mut judged, mut steps) = (0, 0);
+    let wanted = |point: &ProbePoint| config.only_probe.as_ref().is_none_or(|name| *name == point.to_string());
+
+    for (step, rows) in generate::batches(data.train.len(), spec.sgd.batch, config.seed).take(config.steps).enumerate()
+    {
+        let batch = generate::rows(&data.train, &rows, spec.fixed);
+        if step > 0 {
+            parameters = secure.parameters()?;
+            f64_side.load(&parameters)?;
+        }
+        integer.load(&parameters)?;
+
+        let secure_step = secure.step(&batch, Default::default())?;
+        let real_step = f64_side.step(&batch, Default::default())?;
+        steps = step + 1;
+        let integer_step = match integer.step(&batch, secure_step.tape) {
+            Ok(done) => done,
+            Err(e) => {
+                bit_exact.refused(config, step, &e);
+                break;
+            }
+        };
+        for (total, one) in spent.iter_mut().zip([real_step.spent, integer_step.spent, secure_step.spent]) {
+            *total += one;
+        }
+
+        let f = spec.fixed.fraction_bits;
+        range.step(step, &integer.violations);
+        watches[0].step(step, &real_step.tensors, |v| *v);
+        watches[1].step(step, &integer_step.tensors, |v| real(*v, f));
+        watches[2].step(step, &secure_step.tensors, |v| real(*v, f));
+        if let Some((step, violation)) = range.first() {
+            watches[1].violated(*step, violation.to_string());
+        }
+
+        if config.only_step.is_none_or(|only| only == step) {
+            if let Some(name) = &config.only_probe
+                && !real_step.tensors.keys().any(wanted)
+            {
+                let names: Vec<_> = real_step.tensors.keys().map(ToString::to_string).collect();
+                return Err(Error::Usage(format!(
+                    "--probe {name} is no tensor of this run; choose one of {}",
+                    names.join(", ")
+                )));
+            }
+            bit_exact.step(config, step, &integer_step.tensors, &secure_step.tensors, wanted);
+            // The bounds are theorems about arithmetic that stays in range.
+            let bounds = match range.first() {
+                Some(_) => None,
+                None => {
+                    let start = decode(&parameters, spec.fixed, extra);
+                    Some(bound::network::step(spec, &start, &batch.reals, &batch.labels, &real_step.tensors)?)
+                }
+            };
+            if let Some(bounds) = &bounds {
+                judged += 1;
+                for (point, bounded) in bounds.iter().filter(|(p, _)| wanted(p)) {
+                    let Some(units) = secure_step.tensors.get(point) else { continue };
+                    let scale = point.scale(spec.fixed, extra);
+                    let comparison = compare::tensor(step, &real_step.tensors[point], units, scale, bounded);
+                    tensors.entry(*point).or_insert_with(Comparison::empty).merge(comparison);
+                    if config.only_probe.is_some() {
+                        let sides = (&real_step.tensors, &integer_step.tensors, &secure_step.tensors);
+                        details.extend(worst(config, step, *point, bounds, sides));
+                    }
+                }
+            }
+            let point = ProbePoint::HeadGradient;
+            if let Some(gradient) = secure_step.tensors.get(&point) {
+                let bounded = bounds.as_ref().map(|b| &b[&point]);
+                gradient_bound.step(config, step, &real_step.tensors[&point], gradient, bounded);
+            }
+        }
+        progress(steps);
+    }
+
+    let unjudged = range.first().map(|(step, _)| format!("not judged from step {step} on, where the range was left"));
+    let test = Evaluation::of(data, config);
+    let accuracy = (test.accuracy(&mut f64_side)?, test.accuracy(secure)?);
+    let epoch_passed = steps >= data.train.len().div_ceil(spec.sgd.batch);
+    let classes = spec.network.classes();
+    let divergence: Vec<_> = watches
+        .iter()
+        .map(|w| (w.side, w.verdict(if w.side == "f64" { accuracy.0 } else { accuracy.1 }, classes, epoch_passed)))
+        .collect();
+    let checks = vec![
+        bit_exact.finish(),
+        error_bound::finish(config, &tensors, judged, unjudged),
+        gradient_bound.finish(config),
+        range.finish(config),
+        divergence::finish(config, &divergence),
+    ];
+    details.sort_by(|a: &Detail, b| (b.error / b.bound).total_cmp(&(a.error / a.bound)));
+    details.truncate(DETAILS);
+    Ok(Findings { tensors, details, checks, divergence, accuracy, spent, steps })
+}
+
+/// The elements of one tensor that came nearest to their bounds.
+fn worst(
+    config: &Config,
+    step: usize,
+    point: ProbePoint,
+    bounds: &Bounds,
+    (reals, integers, secures): (&Tensors<f64>, &Tensors<i64>, &Tensors<i64>),
+) -> Vec<Detail> {
+    let scale = point.scale(config.spec.fixed, config.spec.sgd.extra_velocity_bits);
+    let (bounded, secure) = (&bounds[&point], &secures[&point]);
+    let verdicts = compare::verdicts(&reals[&point], secure, scale, bounded);
+    let columns = secure.ncols();
+    let mut list: Vec<_> = verdicts
+        .into_iter()
+        .enumerate()
+        .map(|(flat, verdict)| {
+            let at = [flat / columns, flat % columns];
+            let (value, units) = (reals[&point][at], secure[at]);
+            Detail {
+                at: format!("step {step}, {}", compare::place(&point, (at[0], at[1]))),
+                real: value,
+                integer: integers.get(&point).map_or(0, |t| t[at]),
+                secure: units,
+                error: (real(units, scale) - value).abs(),
+                bound: bounded.radius[at],
+                verdict: match verdict {
+                    Verdict::Equal => "equal",
+                    Verdict::Within { .. } => "within",
+                    Verdict::Ambiguous { .. } => "ambiguous",
+                    Verdict::Outside { .. } => "OUTSIDE",
+                },
+            }
+        })
+        .collect();
+    list.sort_by(|a, b| (b.error / b.bound).total_cmp(&(a.error / a.bound)));
+    list.truncate(DETAILS);
+    list
+}
+
+/// The test set, taken in pieces that keep memory small.
+pub struct Evaluation<'a> {
+    data: &'a Dataset,
+    config: &'a Config,
+}
+
+impl<'a> Evaluation<'a> {
+    /// Rows at a time.
+    const ROWS: usize = 1000;
+
+    /// The test set of `data`.
+    pub fn of(data: &'a Dataset, config: &'a Config) -> Self {
+        Evaluation { data, config }
+    }
+
+    fn pieces(&self) -> impl Iterator<Item = Batch> {
+        let rows: Vec<u32> = (0..self.data.test.len() as u32).collect();
+        let pieces: Vec<Vec<u32>> = rows.chunks(Self::ROWS).map(<[u32]>::to_vec).collect();
+        pieces.into_iter().map(|rows| generate::rows(&self.data.test, &rows, self.config.spec.fixed))
+    }
+
+    /// The part of it that a side classifies correctly.
+    ///
+    /// # Errors
+    /// The side's own.
+    pub fn accuracy<M: Model>(&self, side: &mut M) -> Result<f64, Error> {
+        let mut correct = 0;
+        for batch in self.pieces() {
+            correct += side.correct(&batch)?;
+        }
+        Ok(correct as f64 / self.data.test.len() as f64)
+    }
+
+    /// The first piece.
+    pub fn sample(&self) -> Option<Batch> {
+        self.pieces().next()
+    }
+}

@@ -1,0 +1,124 @@
+//! One training run seen from outside: the trait that all sides implement, and what passes through it.
+
+pub mod integer;
+pub mod real;
+pub mod secure;
+
+use crate::error::Error;
+use ndarray::{Array1, Array2};
+use reference::fixed::{Parameters, Tape};
+use reference::spec::{FixedSpec, ProbePoint};
+use std::collections::BTreeMap;
+
+/// Probed tensors of one step: reals for the f64 side, units for the others.
+pub type Tensors<T> = BTreeMap<ProbePoint, Array2<T>>;
+
+/// A dense layer in reals.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RealLayer {
+    /// (in, out).
+    pub weights: Array2<f64>,
+    /// (out).
+    pub bias: Array1<f64>,
+    /// Shape of the weights.
+    pub weight_velocity: Array2<f64>,
+    /// (out).
+    pub bias_velocity: Array1<f64>,
+}
+
+/// The reals that opened parameters stand for, exactly: units below 2^53 are f64 numbers.
+pub fn decode(parameters: &Parameters, fixed: FixedSpec, extra_velocity_bits: u32) -> Vec<RealLayer> {
+    let real = |scale: u32| move |&v: &i64| v as f64 * 2f64.powi(-(scale as i32));
+    let value = real(fixed.fraction_bits);
+    let velocity = real(fixed.fraction_bits + extra_velocity_bits);
+    parameters
+        .layers
+        .iter()
+        .map(|l| RealLayer {
+            weights: l.weights.map(value),
+            bias: l.bias.map(value),
+            weight_velocity: l.weight_velocity.map(velocity),
+            bias_velocity: l.bias_velocity.map(velocity),
+        })
+        .collect()
+}
+
+/// The same rows for all sides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batch {
+    /// (rows, inputs), scale f.
+    pub units: Array2<i64>,
+    /// The same, exactly, in reals.
+    pub reals: Array2<f64>,
+    /// Class of each row.
+    pub labels: Vec<usize>,
+}
+
+/// What communication and computing a step took. Plaintext sides send nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
+pub struct Spent {
+    /// Wall-clock seconds.
+    pub seconds: f64,
+    /// Communication rounds.
+    pub rounds: u64,
+    /// Messages, all parties.
+    pub messages: u64,
+    /// Bytes, all parties.
+    pub bytes: u64,
+}
+
+impl std::ops::AddAssign for Spent {
+    fn add_assign(&mut self, o: Spent) {
+        self.seconds += o.seconds;
+        self.rounds += o.rounds;
+        self.messages += o.messages;
+        self.bytes += o.bytes;
+    }
+}
+
+/// What one step left behind.
+#[derive(Debug, Clone)]
+pub struct Step<T> {
+    /// Every probed tensor.
+    pub tensors: Tensors<T>,
+    /// The coins of every truncation; empty for sides that draw none.
+    pub tape: Tape,
+    /// Cost.
+    pub spent: Spent,
+}
+
+/// One side. `Value` is `f64` for real numbers and `i64` for units.
+pub trait Model {
+    /// What a tensor is made of.
+    type Value;
+
+    /// `f64`, `integer` or `secure`.
+    fn name(&self) -> &'static str;
+
+    /// Starts from the given parameters (units).
+    ///
+    /// # Errors
+    /// Shapes that do not fit the network, or a peer that fails.
+    fn load(&mut self, parameters: &Parameters) -> Result<(), Error>;
+
+    /// One step of training. `tape` holds the coins to replay; sides that draw their own ignore it.
+    ///
+    /// # Errors
+    /// Bad shapes or labels; a tape that cannot be; a peer that fails.
+    fn step(&mut self, batch: &Batch, tape: Tape) -> Result<Step<Self::Value>, Error>;
+
+    /// How many rows the current parameters classify correctly.
+    ///
+    /// # Errors
+    /// As for [`Model::step`].
+    fn correct(&mut self, batch: &Batch) -> Result<usize, Error>;
+}
+
+/// A side in units that can open its parameters.
+pub trait Opens: Model<Value = i64> {
+    /// The parameters as they are now.
+    ///
+    /// # Errors
+    /// A peer that fails.
+    fn parameters(&mut self) -> Result<Parameters, Error>;
+}

@@ -1,0 +1,84 @@
+//! [`reference::f64`] as a side.
+
+use super::{Batch, Model, RealLayer, Spent, Step, Tensors, decode};
+use crate::error::Error;
+use reference::f64::{Error as RealError, Layer, Network};
+use reference::fixed::{Parameters, Tape};
+use reference::spec::TrainSpec;
+use std::time::Instant;
+
+/// Plaintext training in real numbers.
+#[derive(Debug)]
+pub struct Real {
+    spec: TrainSpec,
+    network: Network,
+}
+
+/// The reference's errors name tensor, row and limit already.
+pub fn refused(e: RealError) -> Error {
+    Error::Real(e.to_string())
+}
+
+fn network(layers: Vec<RealLayer>) -> Result<Network, Error> {
+    let layer = |l: RealLayer| Layer {
+        weight_velocity: l.weight_velocity,
+        bias_velocity: l.bias_velocity,
+        ..Layer::at_rest(l.weights, l.bias)
+    };
+    Network::new(layers.into_iter().map(layer).collect()).map_err(refused)
+}
+
+impl Real {
+    /// Starts from `parameters`.
+    ///
+    /// # Errors
+    /// Shapes that are no network.
+    pub fn new(spec: TrainSpec, parameters: &Parameters) -> Result<Self, Error> {
+        let layers = decode(parameters, spec.fixed, spec.sgd.extra_velocity_bits);
+        Ok(Real { spec, network: network(layers)? })
+    }
+
+    /// The network as it is.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// One step without probes; returns its seconds.
+    ///
+    /// # Errors
+    /// Shapes or labels that do not fit.
+    pub fn train(&mut self, batch: &Batch) -> Result<f64, Error> {
+        let start = Instant::now();
+        self.network.train_step(&self.spec, &batch.reals, &batch.labels).map_err(refused)?;
+        Ok(start.elapsed().as_secs_f64())
+    }
+}
+
+impl Model for Real {
+    type Value = f64;
+
+    fn name(&self) -> &'static str {
+        "f64"
+    }
+
+    fn load(&mut self, parameters: &Parameters) -> Result<(), Error> {
+        self.network = network(decode(parameters, self.spec.fixed, self.spec.sgd.extra_velocity_bits))?;
+        Ok(())
+    }
+
+    fn step(&mut self, batch: &Batch, _: Tape) -> Result<Step<f64>, Error> {
+        let mut tensors = Tensors::new();
+        let start = Instant::now();
+        let mut probe = |point, tensor: &ndarray::Array2<f64>| {
+            tensors.insert(point, tensor.clone());
+        };
+        self.network.step(&self.spec, &batch.reals, &batch.labels, &mut probe).map_err(refused)?;
+        let spent = Spent { seconds: start.elapsed().as_secs_f64(), ..Spent::default() };
+        Ok(Step { tensors, tape: Tape::default(), spent })
+    }
+
+    fn correct(&mut self, batch: &Batch) -> Result<usize, Error> {
+        let predicted = self.network.predict(&batch.reals).map_err(refused)?;
+        Ok(predicted.iter().zip(&batch.labels).filter(|(p, l)| p == l).count())
+    }
+}

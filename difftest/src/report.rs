@@ -1,0 +1,220 @@
+//! What a run reports, as text for people and as JSON for programs.
+
+pub mod json;
+pub mod text;
+
+use crate::check::{Outcome, divergence::Verdict};
+use crate::compare::Comparison;
+use crate::config::{Config, Mode};
+use crate::error::Error;
+use crate::lockstep::Detail;
+use crate::model::Spent;
+use crate::{freerun, lockstep};
+use reference::spec::ProbePoint;
+use serde::Serialize;
+use std::path::Path;
+
+/// Version of the JSON report: raised when a field changes its meaning or goes away.
+pub const SCHEMA: u32 = 1;
+
+/// One row of the table of tensors. Errors and bounds in units of 2^-f and in reals.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TensorRow {
+    /// Name of the probe.
+    pub tensor: String,
+    /// Elements compared, all steps.
+    pub elements: u64,
+    /// Elements that agree exactly.
+    pub equal: u64,
+    /// Elements that depend on undecided comparisons and agree with one outcome of them. They are in no other column.
+    pub ambiguous: u64,
+    /// Elements outside their bound.
+    pub outside: u64,
+    /// Largest error, units.
+    pub max_error_units: f64,
+    /// Mean error, units.
+    pub mean_error_units: f64,
+    /// Largest error, real.
+    pub max_error: f64,
+    /// Mean error, real.
+    pub mean_error: f64,
+    /// Bound of the element with the largest error, units.
+    pub bound_units: f64,
+    /// Largest bound, units.
+    pub max_bound_units: f64,
+    /// Bound / largest error; null where nothing differs.
+    pub tightness: Option<f64>,
+    /// Largest error / bound of one element.
+    pub closest: f64,
+}
+
+impl TensorRow {
+    fn new(point: &ProbePoint, c: &Comparison, unit: f64) -> Self {
+        TensorRow {
+            tensor: point.to_string(),
+            elements: c.elements,
+            equal: c.equal,
+            ambiguous: c.ambiguous,
+            outside: c.outside,
+            max_error_units: c.max_error / unit,
+            mean_error_units: c.mean_error() / unit,
+            max_error: c.max_error,
+            mean_error: c.mean_error(),
+            bound_units: c.bound_there / unit,
+            max_bound_units: c.max_bound / unit,
+            tightness: c.tightness(),
+            closest: c.closest,
+        }
+    }
+}
+
+/// The verdict on one side.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SideVerdict {
+    /// `f64`, `integer` or `secure`.
+    pub side: &'static str,
+    /// What became of it.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}
+
+/// Accuracy on the test set.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Accuracy {
+    /// Rows of the test set.
+    pub rows: usize,
+    /// Part classified correctly by f64.
+    pub f64: f64,
+    /// The same, secure.
+    pub secure: f64,
+}
+
+/// Time and communication of all steps together.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CostReport {
+    /// Plaintext, real numbers.
+    pub f64: Spent,
+    /// Plaintext, integers.
+    pub integer: Spent,
+    /// Three parties.
+    pub secure: Spent,
+}
+
+/// Everything a run has to say.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The command that repeats the run.
+    pub command: String,
+    /// True if the secure side ran with a fixed seed: its shares were then no secret.
+    pub insecure: bool,
+    /// The configuration.
+    pub config: Config,
+    /// Steps taken.
+    pub steps: usize,
+    /// Lock-step: every probed tensor.
+    pub tensors: Vec<TensorRow>,
+    /// The worst elements of the tensor asked for.
+    pub details: Vec<Detail>,
+    /// Free mode: the curves.
+    pub curve: Vec<freerun::Point>,
+    /// Every check.
+    pub checks: Vec<Outcome>,
+    /// Verdicts of the sides.
+    pub divergence: Vec<SideVerdict>,
+    /// Accuracy at the end.
+    pub accuracy: Accuracy,
+    /// Time and communication.
+    pub cost: CostReport,
+}
+
+/// What all modes find.
+struct Common {
+    checks: Vec<Outcome>,
+    divergence: Vec<(&'static str, Verdict)>,
+    accuracy: (f64, f64),
+    spent: [Spent; 3],
+    steps: usize,
+}
+
+impl Report {
+    fn new(config: &Config, test_rows: usize, found: Common) -> Self {
+        let [f64_side, integer, secure] = found.spent;
+        Report {
+            schema: SCHEMA,
+            command: config.command(&format!("--steps {}", config.steps)),
+            insecure: config.insecure_seed.is_some(),
+            config: config.clone(),
+            steps: found.steps,
+            tensors: Vec::new(),
+            details: Vec::new(),
+            curve: Vec::new(),
+            checks: found.checks,
+            divergence: found.divergence.into_iter().map(|(side, verdict)| SideVerdict { side, verdict }).collect(),
+            accuracy: Accuracy { rows: test_rows, f64: found.accuracy.0, secure: found.accuracy.1 },
+            cost: CostReport { f64: f64_side, integer, secure },
+        }
+    }
+
+    /// Of a lock-step run.
+    pub fn lockstep(config: &Config, test_rows: usize, found: lockstep::Findings) -> Self {
+        debug_assert_eq!(config.mode, Mode::Lockstep);
+        let lockstep::Findings { tensors, details, checks, divergence, accuracy, spent, steps } = found;
+        let unit = 1.0 / config.spec.fixed.one() as f64;
+        Report {
+            tensors: tensors.iter().map(|(point, c)| TensorRow::new(point, c, unit)).collect(),
+            details,
+            ..Self::new(config, test_rows, Common { checks, divergence, accuracy, spent, steps })
+        }
+    }
+
+    /// Of a free run.
+    pub fn free(config: &Config, test_rows: usize, found: freerun::Findings) -> Self {
+        let freerun::Findings { curve, checks, divergence, accuracy, spent, steps } = found;
+        Report { curve, ..Self::new(config, test_rows, Common { checks, divergence, accuracy, spent, steps }) }
+    }
+
+    /// Whether every check holds.
+    pub fn passed(&self) -> bool {
+        self.checks.iter().all(|c| c.passed)
+    }
+}
+
+/// Writes a file as a whole or not at all: to a temporary file beside it, which is then renamed.
+///
+/// # Errors
+/// Names the file.
+pub fn write(path: &Path, contents: &[u8]) -> Result<(), Error> {
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let place = || -> std::io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(parent)?;
+        std::io::Write::write_all(&mut file, contents)?;
+        #[cfg(unix)]
+        {
+            // Temporary files are private; a report is as readable as any other new file.
+            use std::os::unix::fs::PermissionsExt;
+            file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+        }
+        file.persist(path)?;
+        Ok(())
+    };
+    place().map_err(Error::file(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_a_missing_folder_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("report.json");
+        write(&path, b"one").unwrap();
+        write(&path, b"two").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing temporary is left");
+        let error = write(&dir.path().join("missing/report.json"), b"").unwrap_err().to_string();
+        assert!(error.contains("missing/report.json"), "{error}");
+    }
+}

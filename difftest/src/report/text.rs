@@ -1,0 +1,208 @@
+//! The report as text.
+
+use super::{Report, TensorRow};
+use crate::config::{Config, Mode};
+use crate::freerun::Point;
+use crate::model::Spent;
+use std::fmt::Write;
+
+/// The lines that say what is run, before it is.
+pub fn heading(config: &Config) -> String {
+    let Config { spec, mode, steps, seed, .. } = config;
+    let widths: Vec<_> = spec.network.widths.iter().map(ToString::to_string).collect();
+    let mut out = String::new();
+    let mode = match mode {
+        Mode::Lockstep => "lock-step: all sides start every step from the same opened weights",
+        Mode::Free => "free: every side trains on its own",
+    };
+    let data = config.data.as_ref().map_or("MNIST as shipped".into(), |d| d.display().to_string());
+    let velocity = match spec.sgd.extra_velocity_bits {
+        0 => String::new(),
+        x => format!(", velocities with {x} extra bits"),
+    };
+    let _ = writeln!(
+        out,
+        "difftest   {}   {} layers ({})   {} rounding",
+        spec.head,
+        spec.network.layers(),
+        widths.join("-"),
+        spec.rounding
+    );
+    let _ = writeln!(
+        out,
+        "           batch {}, lr {}, momentum {}, epsilon {}, f = {}, values below 2^{}{velocity}",
+        spec.sgd.batch,
+        spec.sgd.learning_rate,
+        spec.sgd.momentum,
+        spec.epsilon,
+        spec.fixed.fraction_bits,
+        spec.fixed.value_bits - 1 - spec.fixed.fraction_bits
+    );
+    let _ = writeln!(out, "           {steps} steps, seed {seed}, {data}");
+    let _ = writeln!(out, "           {mode}");
+    if let Some(seed) = config.insecure_seed {
+        let _ = writeln!(
+            out,
+            "           INSECURE: the parties' randomness comes from seed {seed}; their shares hide nothing"
+        );
+    }
+    out
+}
+
+/// A number in at most eight places.
+fn short(v: f64) -> String {
+    match v {
+        0.0 => "0".into(),
+        v if (0.001..99_999.5).contains(&v.abs()) => format!("{v:.3}"),
+        v => format!("{v:.2e}"),
+    }
+}
+
+fn table(rows: &[TensorRow], f: u32) -> String {
+    let mut out = format!(
+        "\n{:<26} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9} {:>9}\n{:<26} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9} {:>9}\n",
+        "tensor",
+        "elements",
+        "max error",
+        "mean error",
+        "max error",
+        "mean error",
+        "bound",
+        "tightness",
+        "ambiguous",
+        "",
+        "",
+        "units",
+        "units",
+        "real",
+        "real",
+        "units",
+        "",
+        ""
+    );
+    for r in rows {
+        let _ = writeln!(
+            out,
+            "{:<26} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9} {:>9}{}",
+            r.tensor,
+            r.elements,
+            short(r.max_error_units),
+            short(r.mean_error_units),
+            format!("{:.2e}", r.max_error),
+            format!("{:.2e}", r.mean_error),
+            short(r.bound_units),
+            r.tightness.map_or("-".into(), short),
+            r.ambiguous,
+            if r.outside > 0 { format!("   {} OUTSIDE", r.outside) } else { String::new() }
+        );
+    }
+    let _ = writeln!(
+        out,
+        "errors: |secure - f64|, a unit is 2^-{f}; bound: at the element with the largest error; tightness: bound / that error"
+    );
+    out
+}
+
+fn details(report: &Report) -> String {
+    let mut out = String::from("\nnearest to their bounds\n");
+    for d in &report.details {
+        let _ = writeln!(
+            out,
+            "  {:<34} real {:>16.9}   integer {:>12}   secure {:>12}   error {:.3e}   bound {:.3e}   {}",
+            d.at, d.real, d.integer, d.secure, d.error, d.bound, d.verdict
+        );
+    }
+    out
+}
+
+fn curve(points: &[Point]) -> String {
+    let mut out = format!(
+        "\n{:>8} {:>12} {:>12} {:>10} {:>10} {:>10} {:>10}\n{:>8} {:>12} {:>12} {:>10} {:>10} {:>10} {:>10}\n",
+        "step",
+        "drift",
+        "noise floor",
+        "loss",
+        "loss",
+        "accuracy",
+        "accuracy",
+        "",
+        "f64-secure",
+        "two secure",
+        "f64",
+        "secure",
+        "f64",
+        "secure"
+    );
+    let loss = |v: Option<Option<f64>>| match v {
+        None => "-".to_owned(),
+        Some(None) => "infinite".into(),
+        Some(Some(v)) => format!("{v:.4}"),
+    };
+    for p in points {
+        let _ = writeln!(
+            out,
+            "{:>8} {:>12.3e} {:>12.3e} {:>10} {:>10} {:>8.2} % {:>8.2} %",
+            p.step,
+            p.drift,
+            p.noise,
+            loss(p.loss.map(|l| l.0)),
+            loss(p.loss.map(|l| l.1)),
+            100.0 * p.accuracy.0,
+            100.0 * p.accuracy.1
+        );
+    }
+    out.push_str("drift: root mean square over all weights; loss and accuracy on the first test rows\n");
+    out
+}
+
+fn cost(report: &Report) -> String {
+    let steps = report.steps.max(1) as f64;
+    let each = |s: &Spent| 1e3 * s.seconds / steps;
+    let c = &report.cost;
+    let mut out = format!(
+        "time per step   f64 {:.2} ms   integer model {:.2} ms   secure {:.2} ms, {:.0} times f64\n",
+        each(&c.f64),
+        each(&c.integer),
+        each(&c.secure),
+        c.secure.seconds / c.f64.seconds.max(1e-9)
+    );
+    let _ = writeln!(
+        out,
+        "cost per step   {} rounds, {} messages, {:.3} MB (all parties)",
+        c.secure.rounds / report.steps.max(1) as u64,
+        c.secure.messages / report.steps.max(1) as u64,
+        c.secure.bytes as f64 / steps / 1e6
+    );
+    out
+}
+
+/// Everything after the heading.
+pub fn body(report: &Report) -> String {
+    let mut out = String::new();
+    if !report.tensors.is_empty() {
+        out += &table(&report.tensors, report.config.spec.fixed.fraction_bits);
+    }
+    if !report.details.is_empty() {
+        out += &details(report);
+    }
+    if !report.curve.is_empty() {
+        out += &curve(&report.curve);
+    }
+    out.push('\n');
+    for check in &report.checks {
+        let _ = writeln!(out, "{}  {:<15} {}", if check.passed { "PASS" } else { "FAIL" }, check.name, check.summary);
+    }
+    let a = &report.accuracy;
+    let _ = writeln!(
+        out,
+        "\ntest accuracy   f64 {:.2} %   secure {:.2} %   ({} rows)",
+        100.0 * a.f64,
+        100.0 * a.secure,
+        a.rows
+    );
+    out += &cost(report);
+    for failure in report.checks.iter().filter_map(|c| c.failure.as_ref()) {
+        let _ = writeln!(out, "\n{failure}");
+    }
+    out
+}
