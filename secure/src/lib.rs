@@ -1,2 +1,34 @@
-//! Placeholder crate root, filled in by the commits that follow.
+//! Semi-honest three-party training over Z_2^64.
+//!
+//! # Vocabulary
+//! * *share*: x = x_0 + x_1 + x_2; party i holds components i and i + 1 mod 3 ([`share::Share`]). *part*: one of three additive
+//!   summands, one a party ([`share::Parts`]).
+//! * *stream c*: pseudorandom words known to exactly the two parties that hold component c ([`prg`]).
+//! * *two-sided*: a value as a + b, a known to party 0 and b to parties 1 and 2 ([`share::Share::two_sided`]).
+//! * *reveal*, *truncate*, *sign*: as in the field; every protocol file states what it computes, requires, costs and reveals.
+//!
+//! # Threat model
+//! One of the three parties may be curious: it follows the protocol and looks at everything it receives. It learns nothing but what
+//! is revealed on request, and (with probabilistic rounding) what [`protocol::truncate`] says of the coins. Two parties together
+//! know everything. Sizes, batch order and hyper-parameters are public. Nothing protects against a party that deviates.
+//!
+//! # Map
+//! [`kernel`] (u64 slices) and [`net`] (words between neighbours) know nothing of shares; [`share`] is data; [`party`] is one
+//! party's view and the rounds; [`protocol`] computes; [`nn`] trains; [`engine`] runs three parties in this process.
+
+#![deny(unsafe_code)]
+
+pub mod cost;
+pub mod engine;
+pub mod error;
 pub mod kernel;
+pub mod net;
+pub mod nn;
+pub mod party;
+pub mod prg;
+pub mod protocol;
+pub mod share;
+#[cfg(test)]
+mod testing;
+
+pub use error::{Error, Result};

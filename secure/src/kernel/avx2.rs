@@ -4,7 +4,7 @@
 //! 2^64, and the shift is done once at the end: a step costs three `vpmuludq` and three additions for four products.
 #![allow(unsafe_code)]
 
-use super::blocked::{self, Left, Right, Tile};
+use super::blocked::{self, Left, ROW_STEP, Right, Tile};
 use super::view::View;
 use std::arch::x86_64::*;
 
@@ -46,33 +46,42 @@ impl Avx2 {
     }
 }
 
-const COLS: usize = 4;
-
 impl Tile for Avx2 {
     const ROWS: usize = 4;
-    const COLS: usize = COLS;
+    const COLS: usize = 4;
 
     #[inline(always)]
-    fn run(self, depth: usize, a: Left<'_>, b: &[u64], acc: &mut [u64]) {
-        a.check(depth, 4);
-        assert!(b.len() >= depth * COLS && acc.len() >= a.rows * COLS);
-        // SAFETY: `self` exists, so the feature does; the lengths that `rows` needs were just checked.
+    fn run(self, depth: usize, a: Left<'_>, b: &[u64], out: &mut [u64], step: usize, add: bool) {
+        blocked::check(self, depth, a, b, out, step);
+        // SAFETY: `self` exists, so the features do; the lengths that `rows` needs were just checked.
         unsafe {
-            match a.rows {
-                1 => rows::<1>(depth, a, b, acc),
-                2 => rows::<2>(depth, a, b, acc),
-                3 => rows::<3>(depth, a, b, acc),
-                _ => rows::<4>(depth, a, b, acc),
+            match (a.rows, a.by_depth) {
+                (1, false) => rows::<1, false>(depth, a, b, out, step, add),
+                (2, false) => rows::<2, false>(depth, a, b, out, step, add),
+                (3, false) => rows::<3, false>(depth, a, b, out, step, add),
+                (4, false) => rows::<4, false>(depth, a, b, out, step, add),
+                (1, true) => rows::<1, true>(depth, a, b, out, step, add),
+                (2, true) => rows::<2, true>(depth, a, b, out, step, add),
+                (3, true) => rows::<3, true>(depth, a, b, out, step, add),
+                (4, true) => rows::<4, true>(depth, a, b, out, step, add),
+                _ => unreachable!("check admits 1..=4 rows"),
             }
         }
     }
 }
 
 /// # Safety
-/// `a` holds R rows of `depth` elements in its steps, `b` has `depth * 4` elements, `acc` has `R * 4`.
+/// What [`blocked::check`] checks, with R rows and BY_DEPTH as in `a`.
 #[target_feature(enable = "avx2")]
-#[inline]
-unsafe fn rows<const R: usize>(depth: usize, a: Left<'_>, b: &[u64], acc: &mut [u64]) {
+unsafe fn rows<const R: usize, const BY_DEPTH: bool>(
+    depth: usize,
+    a: Left<'_>,
+    b: &[u64],
+    out: &mut [u64],
+    step: usize,
+    add: bool,
+) {
+    let (row_step, depth_step) = if BY_DEPTH { (1, Avx2::ROWS) } else { (ROW_STEP, 1) };
     let mut low = [_mm256_setzero_si256(); R];
     let mut cross = [_mm256_setzero_si256(); R];
     let (mut x, mut y) = (a.data.as_ptr(), b.as_ptr());
@@ -83,19 +92,23 @@ unsafe fn rows<const R: usize>(depth: usize, a: Left<'_>, b: &[u64], acc: &mut [
             let y0 = _mm256_loadu_si256(y.cast());
             let y1 = _mm256_srli_epi64::<32>(y0);
             for r in 0..R {
-                let halves = x.add(r * a.row_step).cast::<i32>();
+                let halves = x.add(r * row_step).cast::<i32>();
                 let (x0, x1) = (_mm256_set1_epi32(*halves), _mm256_set1_epi32(*halves.add(1)));
                 low[r] = _mm256_add_epi64(low[r], _mm256_mul_epu32(x0, y0));
                 cross[r] = _mm256_add_epi64(cross[r], _mm256_mul_epu32(x1, y0));
                 cross[r] = _mm256_add_epi64(cross[r], _mm256_mul_epu32(x0, y1));
             }
         }
-        x = x.wrapping_add(a.depth_step);
-        y = y.wrapping_add(COLS);
+        x = x.wrapping_add(depth_step);
+        y = y.wrapping_add(Avx2::COLS);
     }
     for r in 0..R {
         let sum = _mm256_add_epi64(low[r], _mm256_slli_epi64::<32>(cross[r]));
-        // SAFETY: `acc` has R * 4 elements.
-        unsafe { _mm256_storeu_si256(acc.as_mut_ptr().add(r * COLS).cast(), sum) };
+        // SAFETY: row r < R of `out` has 4 elements from r * step on, by contract.
+        unsafe {
+            let place = out.as_mut_ptr().add(r * step).cast();
+            let sum = if add { _mm256_add_epi64(sum, _mm256_loadu_si256(place)) } else { sum };
+            _mm256_storeu_si256(place, sum);
+        }
     }
 }

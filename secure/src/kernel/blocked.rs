@@ -1,16 +1,19 @@
 //! The blocked matrix product that the vector kernels share: packing, cache blocks, choice of orientation.
 //!
 //! computes   out (+)= A · B over Z_2^64, exact, in any order of summation (addition wraps, so the order cannot matter)
-//! layout     B is packed in panels of `COLS` columns, depth-major and zero-padded. A is packed in panels of up to `ROWS` rows in whatever
-//!            order it is stored (the tile takes both steps), so neither X·W nor X^T·G transposes anything; a plain A is read in place
+//! layout     B is packed in panels of `COLS` columns, depth-major and zero-padded. A is packed in strips of `ROWS` rows, each in the order in
+//!            which A is stored (the tile reads both), so neither X·W nor X^T·G transposes anything
 //! source     K. Goto, R. van de Geijn, *Anatomy of high-performance matrix multiplication* (ACM TOMS 34(3), 2008)
 
 use super::view::View;
 use std::cell::Cell;
 
-/// Depth of a block. A 16-column panel of B is then at most 32 KiB and an 8-row panel of A 16 KiB: streaming from L2 costs under 10 bytes a
-/// cycle at this tile shape, and the tile of `out` is touched once in 256 steps.
+/// Depth of a block. An 8-column panel of B is then at most 16 KiB and stays in L1 while the strips of A stream from L2; the tile of `out` is
+/// touched once in 256 steps.
 const DEPTH: usize = 256;
+/// Distance between the rows of a strip that is packed row by row: a constant, so that it is part of the tile's addresses, and no
+/// multiple of 4 KiB or a large power of two, so that the rows of a strip do not compete for the same cache sets.
+pub(super) const ROW_STEP: usize = DEPTH + 8;
 /// Rows of A in a block: with `DEPTH`, 256 KiB, a quarter of a common L2.
 const ROWS_BLOCK: usize = 128;
 /// Columns of B in a block: 512 KiB.
@@ -24,27 +27,24 @@ pub(super) trait Tile: Copy {
     const ROWS: usize;
     /// Columns of B at once, the width of a packed panel.
     const COLS: usize;
-    /// `acc[r][c] = sum over p < depth of a.data[r * a.row_step + p * a.depth_step] * b[p * COLS + c]`, for `a.rows` rows; `acc` is row-major
-    /// with `COLS` columns.
-    fn run(self, depth: usize, a: Left<'_>, b: &[u64], acc: &mut [u64]);
+    /// `out[r * step + c] (+)= sum over p < depth of a(r, p) * b[p * COLS + c]`, for `a.rows` rows and `COLS` columns.
+    fn run(self, depth: usize, a: Left<'_>, b: &[u64], out: &mut [u64], step: usize, add: bool);
 }
 
-/// Up to `Tile::ROWS` rows of A, strided.
+/// A strip of up to `Tile::ROWS` rows of A. Element (r, p) is `data[r * ROW_STEP + p]`, or `data[r + p * Tile::ROWS]` if `by_depth`.
 #[derive(Clone, Copy)]
 pub(super) struct Left<'a> {
     pub data: &'a [u64],
     pub rows: usize,
-    pub row_step: usize,
-    pub depth_step: usize,
+    pub by_depth: bool,
 }
 
-impl Left<'_> {
-    /// The bounds that a tile relies on: every element it reads lies in `data`.
-    #[inline(always)]
-    pub fn check(&self, depth: usize, most_rows: usize) {
-        assert!(depth > 0 && (1..=most_rows).contains(&self.rows));
-        assert!((self.rows - 1) * self.row_step + (depth - 1) * self.depth_step < self.data.len());
-    }
+/// The bounds that a tile relies on: every element it reads or writes lies in its slice.
+#[inline(always)]
+pub(super) fn check<T: Tile>(_: T, depth: usize, a: Left<'_>, b: &[u64], out: &[u64], step: usize) {
+    assert!(depth > 0 && (1..=T::ROWS).contains(&a.rows));
+    let last = if a.by_depth { a.rows - 1 + (depth - 1) * T::ROWS } else { (a.rows - 1) * ROW_STEP + depth - 1 };
+    assert!(last < a.data.len() && depth * T::COLS <= b.len() && (a.rows - 1) * step + T::COLS <= out.len());
 }
 
 /// B, still to be packed or packed whole.
@@ -113,7 +113,7 @@ fn blocks<T: Tile>(
     mut out: Out,
 ) {
     let width = n.next_multiple_of(T::COLS);
-    let mut left_buffer = Buffer::take(&LEFT, ROWS_BLOCK * DEPTH.min(k));
+    let mut left_buffer = Buffer::take(&LEFT, ROWS_BLOCK.min(m).next_multiple_of(T::ROWS) * ROW_STEP);
     let mut right_buffer = match b {
         Right::View(_) => Buffer::take(&RIGHT, COLS_BLOCK.min(width).next_multiple_of(T::COLS) * DEPTH.min(k)),
         Right::Packed(_) => Buffer::take(&RIGHT, 0),
@@ -132,30 +132,13 @@ fn blocks<T: Tile>(
             };
             for i in (0..m).step_by(ROWS_BLOCK) {
                 let rows = ROWS_BLOCK.min(m - i);
-                let in_place = a.is_plain() && !a.transposed;
                 let left = left_buffer.slice();
-                if !in_place {
-                    pack_left::<T>(a, (a_first + i, a_first + i + rows), (from, to), left);
-                }
+                pack_left::<T>(a, (a_first + i, a_first + i + rows), (from, to), left);
                 for (q, panel) in right.chunks_exact(T::COLS * depth).enumerate() {
-                    let cols = T::COLS.min(columns - q * T::COLS);
-                    for r in (0..rows).step_by(T::ROWS) {
-                        let height = T::ROWS.min(rows - r);
-                        let strip = if in_place {
-                            let row_step = a.stored_cols();
-                            Left {
-                                data: &a.data[(a_first + i + r) * row_step + from..],
-                                rows: height,
-                                row_step,
-                                depth_step: 1,
-                            }
-                        } else {
-                            let (row_step, depth_step) = if a.transposed { (1, height) } else { (depth, 1) };
-                            Left { data: &left[r * depth..(r + height) * depth], rows: height, row_step, depth_step }
-                        };
-                        let mut acc = Aligned([0; 128]);
-                        tile.run(depth, strip, panel, &mut acc.0[..height * T::COLS]);
-                        out.store(&acc.0, T::COLS, (i + r, height), (j + q * T::COLS, cols), from > 0);
+                    for (r, strip) in (0..rows).step_by(T::ROWS).zip(left.chunks_exact(T::ROWS * ROW_STEP)) {
+                        let strip = Left { data: strip, rows: T::ROWS.min(rows - r), by_depth: a.transposed };
+                        let cols = T::COLS.min(columns - q * T::COLS);
+                        out.tile(tile, depth, strip, panel, (i + r, j + q * T::COLS, cols), from > 0);
                     }
                 }
             }
@@ -166,57 +149,53 @@ fn blocks<T: Tile>(
 }
 
 #[repr(align(64))]
-struct Aligned([u64; 128]);
+struct Scratch([u64; 128]);
 
 impl Out<'_> {
-    /// Puts `rows × cols` of `acc` at (i, j); adds where earlier depth blocks or the caller's values are there already.
+    /// One tile at (i, j); adds where earlier depth blocks or the caller's values are there already.
     #[inline(always)]
-    fn store(
+    fn tile<T: Tile>(
         &mut self,
-        acc: &[u64],
-        width: usize,
-        (i, rows): (usize, usize),
-        (j, cols): (usize, usize),
+        tile: T,
+        depth: usize,
+        a: Left,
+        b: &[u64],
+        (i, j, cols): (usize, usize, usize),
         partial: bool,
     ) {
         let add = partial || self.accumulate;
-        for r in 0..rows {
-            let acc = &acc[r * width..r * width + cols];
-            let start = (i + r) * self.row_step + j * self.col_step;
-            if self.col_step == 1 {
-                let out = &mut self.data[start..start + cols];
-                if add {
-                    out.iter_mut().zip(acc).for_each(|(o, &x)| *o = o.wrapping_add(x));
-                } else {
-                    out.copy_from_slice(acc);
-                }
-            } else {
-                for (c, &x) in acc.iter().enumerate() {
-                    let o = &mut self.data[start + c * self.col_step];
-                    *o = if add { o.wrapping_add(x) } else { x };
-                }
+        let start = i * self.row_step + j * self.col_step;
+        if self.col_step == 1 && cols == T::COLS {
+            return tile.run(depth, a, b, &mut self.data[start..], self.row_step, add);
+        }
+        let mut scratch = Scratch([0; 128]);
+        tile.run(depth, a, b, &mut scratch.0, T::COLS, false);
+        for r in 0..a.rows {
+            for c in 0..cols {
+                let out = &mut self.data[start + r * self.row_step + c * self.col_step];
+                let sum = scratch.0[r * T::COLS + c];
+                *out = if add { out.wrapping_add(sum) } else { sum };
             }
         }
     }
 }
 
-/// Rows `i..end` of A at depths `from..to`, panel after panel, each in A's own storage order.
+/// Rows `i..end` of A at depths `from..to`, strip after strip, each in A's own storage order.
 #[inline(always)]
 fn pack_left<T: Tile>(a: View, (i, end): (usize, usize), (from, to): (usize, usize), buffer: &mut [u64]) {
-    let depth = to - from;
     if a.transposed {
         for p in from..to {
             let (data, plus) = a.stored(p, i, end);
             for r in (0..end - i).step_by(T::ROWS) {
                 let height = T::ROWS.min(end - i - r);
-                let target = &mut buffer[r * depth + (p - from) * height..][..height];
+                let target = &mut buffer[r * ROW_STEP + (p - from) * T::ROWS..][..height];
                 copy(target, &data[r..r + height], plus.map(|s| &s[r..r + height]));
             }
         }
     } else {
         for r in i..end {
             let (data, plus) = a.stored(r, from, to);
-            copy(&mut buffer[(r - i) * depth..][..depth], data, plus);
+            copy(&mut buffer[(r - i) * ROW_STEP..][..to - from], data, plus);
         }
     }
 }
@@ -241,8 +220,12 @@ fn pack_right<T: Tile>(b: View, (from, to): (usize, usize), (j, end): (usize, us
         } else {
             for (p, row) in panel.chunks_exact_mut(T::COLS).enumerate() {
                 let (data, plus) = b.stored(from + p, first, first + cols);
-                copy(&mut row[..cols], data, plus);
-                row[cols..].fill(0);
+                if cols == T::COLS {
+                    copy(&mut row[..T::COLS], &data[..T::COLS], plus.map(|s| &s[..T::COLS]));
+                } else {
+                    copy(&mut row[..cols], data, plus);
+                    row[cols..].fill(0);
+                }
             }
         }
     }

@@ -1,0 +1,66 @@
+//! What a computation cost: rounds, messages and bytes, exact and independent of the data.
+
+use std::collections::BTreeMap;
+
+/// The price of a protocol as a formula: what the tests hold the counters to, and what the README's table is printed from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cost {
+    /// Communication rounds.
+    pub rounds: u64,
+    /// Bits that all three parties together send, for one element.
+    pub bits_per_element: u64,
+}
+
+/// What one named step sent, over all calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StepSpent {
+    /// Rounds in which this step took part. Steps that run side by side share rounds, so these do not add up.
+    pub rounds: u64,
+    /// Bytes sent.
+    pub bytes: u64,
+}
+
+/// What a party, or all three together, spent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Communication rounds, counted once for all parties.
+    pub rounds: u64,
+    /// Messages sent: at most one to each neighbour in each round.
+    pub messages: u64,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// By name of the protocol that sent them.
+    pub by_step: BTreeMap<&'static str, StepSpent>,
+}
+
+impl Spent {
+    /// Adds what another party spent in the same rounds.
+    pub fn join(&mut self, other: &Spent) {
+        self.rounds = self.rounds.max(other.rounds);
+        self.messages += other.messages;
+        self.bytes += other.bytes;
+        for (name, s) in &other.by_step {
+            let mine = self.by_step.entry(name).or_default();
+            mine.rounds = mine.rounds.max(s.rounds);
+            mine.bytes += s.bytes;
+        }
+    }
+
+    /// What was spent since an earlier reading of the same counter.
+    #[must_use]
+    pub fn since(&self, earlier: &Spent) -> Spent {
+        let mut by_step = self.by_step.clone();
+        for (name, s) in &earlier.by_step {
+            let mine = by_step.entry(name).or_default();
+            mine.rounds -= s.rounds;
+            mine.bytes -= s.bytes;
+        }
+        by_step.retain(|_, s| *s != StepSpent::default());
+        Spent {
+            rounds: self.rounds - earlier.rounds,
+            messages: self.messages - earlier.messages,
+            bytes: self.bytes - earlier.bytes,
+            by_step,
+        }
+    }
+}

@@ -1,0 +1,559 @@
+//! Three parties in this process: three long-lived threads, each with its own [`Party`] and its own shares, behind an in-memory
+//! transport; and the client outside them, who deals secrets and receives what is revealed.
+//!
+//! The threads share nothing but the transport. What the client asks for is sent to all three as the same job; a probe or a
+//! recorded coin is handed to the client by each party apart and put together here, never by a party.
+
+use crate::cost::Spent;
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+use crate::net::Channel;
+use crate::net::memory::network;
+use crate::nn::dense::LayerShare;
+use crate::nn::{heads, train};
+use crate::party::{Party, PartyId, Probed, Record};
+use crate::prg::Seed;
+use crate::protocol::input::deal;
+use crate::protocol::multiply::Matrix;
+use crate::protocol::reveal::reveal;
+use crate::share::Share;
+use reference::spec::{Head, ProbePoint, Rounding, TrainSpec};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How to start an [`Engine`].
+#[derive(Debug, Clone)]
+pub struct EngineConfig {
+    /// What is trained.
+    pub spec: TrainSpec,
+    /// `None`: randomness from the operating system. A fixed seed makes runs repeatable and the sharing worthless: say so.
+    pub seed: Option<u64>,
+    /// Hand out probes and the views of truncations with every step.
+    pub record: bool,
+    /// How long a party waits for a message.
+    pub deadline: Duration,
+}
+
+impl EngineConfig {
+    /// Operating-system randomness, no recording, a deadline of a minute.
+    pub fn new(spec: TrainSpec) -> Self {
+        EngineConfig { spec, seed: None, record: false, deadline: Duration::from_secs(60) }
+    }
+}
+
+/// The opened parameters of one layer, row-major ring units.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayerUnits {
+    /// W, (in, out), scale f.
+    pub weights: Vec<i64>,
+    /// b, scale f.
+    pub bias: Vec<i64>,
+    /// V_W, (in, out), scale f + extra velocity bits.
+    pub weight_velocity: Vec<i64>,
+    /// V_b, scale f + extra velocity bits.
+    pub bias_velocity: Vec<i64>,
+}
+
+/// The opened parameters of a network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParameterUnits {
+    /// One entry a layer.
+    pub layers: Vec<LayerUnits>,
+}
+
+/// An opened probed tensor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Probe {
+    /// Which tensor.
+    pub point: ProbePoint,
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub cols: usize,
+    /// Row-major, at the point's scale.
+    pub units: Vec<i64>,
+}
+
+/// The rounding of one truncation, put together from the views of parties 0 and 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoundingRecord {
+    /// The truncation's name.
+    pub name: String,
+    /// Bits that were cut off.
+    pub shift: u32,
+    /// c of each element (empty with nearest rounding).
+    pub coins: Vec<bool>,
+    /// (index, e) of each element whose operand left the range so that the protocol's borrow was wrong.
+    pub wraps: Vec<(usize, i8)>,
+}
+
+/// What one recorded step produced.
+#[derive(Debug, Clone, Default)]
+pub struct StepReport {
+    /// Probed tensors, in the order of execution.
+    pub probes: Vec<Probe>,
+    /// Roundings, in the order of execution.
+    pub rounding: Vec<RoundingRecord>,
+    /// What the step cost, all parties.
+    pub spent: Spent,
+    /// Wall time of the step.
+    pub seconds: f64,
+}
+
+/// A head on given logits.
+#[derive(Debug, Clone)]
+pub struct HeadReport {
+    /// (batch, classes), scale f.
+    pub probabilities: Vec<i64>,
+    /// Per row, scale f; the inner `None` is an infinite loss; `None` if the head has no loss.
+    pub loss: Option<Vec<Option<i64>>>,
+    /// (batch, classes), scale f.
+    pub gradient: Vec<i64>,
+    /// The rounding of every truncation.
+    pub rounding: Vec<RoundingRecord>,
+}
+
+/// One party's thread state.
+struct Worker {
+    party: Party,
+    spec: TrainSpec,
+    layers: Vec<LayerShare>,
+    data: Option<(Share, Share)>,
+}
+
+type Job = Box<dyn FnOnce(&mut Worker) + Send>;
+
+/// Three parties and their client.
+pub struct Engine {
+    spec: TrainSpec,
+    seed: Option<u64>,
+    dealt: u64,
+    record: bool,
+    jobs: Vec<Sender<Job>>,
+    threads: Vec<JoinHandle<()>>,
+    broken: bool,
+}
+
+impl Engine {
+    /// Starts three parties.
+    ///
+    /// # Errors
+    /// A specification that cannot be carried out, a kernel that was asked for and is not there, no randomness.
+    pub fn start(config: EngineConfig) -> Result<Self> {
+        config.spec.validate().map_err(|e| Error::misuse(e.0))?;
+        Kernel::select().map_err(|e| Error::misuse(e.to_string()))?;
+        let (mut jobs, mut threads, mut ready) = (Vec::new(), Vec::new(), Vec::new());
+        for (id, link) in PartyId::ALL.into_iter().zip(network(config.deadline)) {
+            let (spec, seed) = (config.spec.clone(), config.seed.map(|s| party_seed(s, id)));
+            let (send_job, get_job) = channel::<Job>();
+            let (send_ready, get_ready) = channel();
+            let body = move || party_thread(id, spec, Box::new(link), seed, &get_job, &send_ready);
+            let thread = std::thread::Builder::new()
+                .name(format!("party {id}"))
+                .spawn(body)
+                .map_err(|e| Error::misuse(format!("cannot start party {id}: {e}")))?;
+            jobs.push(send_job);
+            threads.push(thread);
+            ready.push(get_ready);
+        }
+        for r in ready {
+            r.recv().unwrap_or_else(|_| Err(Error::misuse("a party stopped while starting")))?;
+        }
+        let EngineConfig { spec, seed, record, .. } = config;
+        Ok(Engine { spec, seed, dealt: 0, record, jobs, threads, broken: false })
+    }
+
+    /// What is trained.
+    pub fn spec(&self) -> &TrainSpec {
+        &self.spec
+    }
+
+    /// Runs the same job at all parties, each with its own input, and collects their answers in order.
+    fn all<I: Send + 'static, T: Send + 'static>(
+        &mut self,
+        inputs: [I; 3],
+        job: impl Fn(&mut Worker, I) -> Result<T> + Send + Sync + 'static,
+    ) -> Result<[T; 3]> {
+        if self.broken {
+            return Err(Error::misuse("the engine stopped after an earlier error; start a new one"));
+        }
+        let job = Arc::new(job);
+        let answers: Vec<Receiver<Result<T>>> = self
+            .jobs
+            .iter()
+            .zip(inputs)
+            .map(|(party, input)| {
+                let (send, receive) = channel();
+                let job = Arc::clone(&job);
+                let task: Job = Box::new(move |w| {
+                    let _ = send.send(job(w, input));
+                });
+                // A party whose thread is gone answers by its closed channel.
+                let _ = party.send(task);
+                receive
+            })
+            .collect();
+        let mut results = Vec::new();
+        let mut first_error: Option<Error> = None;
+        for answer in answers {
+            match answer.recv().unwrap_or_else(|_| Err(Error::misuse("a party stopped: its thread ended"))) {
+                Ok(v) => results.push(v),
+                // A party that only noticed that another is gone is not the cause.
+                Err(e) => match &first_error {
+                    Some(Error::PeerGone { .. }) | None => first_error = Some(e),
+                    Some(_) => {}
+                },
+            }
+        }
+        if let Some(e) = first_error {
+            self.broken = !matches!(e, Error::Misuse(_)) || results.len() > 0;
+            return Err(e);
+        }
+        results.try_into().map_err(|_| Error::misuse("three parties answer"))
+    }
+
+    /// Splits a secret for the three parties.
+    fn deal(&mut self, rows: usize, cols: usize, units: &[i64]) -> Result<[Share; 3]> {
+        if units.len() != rows * cols {
+            return Err(Error::misuse(format!("{} values for a {rows} x {cols} matrix", units.len())));
+        }
+        self.dealt += 1;
+        let seed = self.seed.map(|s| mix(s, 3 + self.dealt));
+        deal(rows, cols, units, seed)
+    }
+
+    fn deal_labels(&mut self, labels: &[usize], classes: usize) -> Result<[Share; 3]> {
+        if let Some(bad) = labels.iter().find(|&&l| l >= classes) {
+            return Err(Error::misuse(format!("label {bad} with {classes} classes")));
+        }
+        let mut one_hot = vec![0; labels.len() * classes];
+        for (row, &l) in labels.iter().enumerate() {
+            one_hot[row * classes + l] = 1;
+        }
+        self.deal(labels.len(), classes, &one_hot)
+    }
+
+    /// Shares the parameters of the network.
+    ///
+    /// # Errors
+    /// Sizes that do not fit the network.
+    pub fn load(&mut self, parameters: &ParameterUnits) -> Result<()> {
+        let network = self.spec.network.clone();
+        if parameters.layers.len() != network.layers() {
+            return Err(Error::misuse(format!(
+                "{} layers of parameters for a network of {}",
+                parameters.layers.len(),
+                network.layers()
+            )));
+        }
+        let mut shares: [Vec<LayerShare>; 3] = Default::default();
+        for (l, layer) in (1..).zip(&parameters.layers) {
+            let (rows, cols) = network.shape(l);
+            let w = self.deal(rows, cols, &layer.weights)?;
+            let b = self.deal(1, cols, &layer.bias)?;
+            let vw = self.deal(rows, cols, &layer.weight_velocity)?;
+            let vb = self.deal(1, cols, &layer.bias_velocity)?;
+            for ((((mine, weights), bias), weight_velocity), bias_velocity) in
+                shares.iter_mut().zip(w).zip(b).zip(vw).zip(vb)
+            {
+                mine.push(LayerShare { weights, bias, weight_velocity, bias_velocity });
+            }
+        }
+        self.all(shares, |w, layers| {
+            w.layers = layers;
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// One recorded or unrecorded step on a batch that is shared for it: x row-major units (batch, in), labels in 0..classes.
+    ///
+    /// # Errors
+    /// Sizes or labels that do not fit; those of the parties.
+    pub fn step(&mut self, x: &[i64], labels: &[usize]) -> Result<StepReport> {
+        let (inputs, classes) = (self.spec.network.inputs(), self.spec.network.classes());
+        let x = self.deal(labels.len(), inputs, x)?;
+        let y = self.deal_labels(labels, classes)?;
+        let record = self.record;
+        let start = Instant::now();
+        let answers = self.all(pair(x, y), move |w, (x, y)| {
+            w.party.record(record);
+            let before = w.party.spent();
+            w.party.run(train::step(&w.party, &w.spec, &mut w.layers, Matrix::from(&x), &y))?;
+            Ok((w.party.spent().since(&before), w.party.record(false)))
+        })?;
+        let seconds = start.elapsed().as_secs_f64();
+        let (spent, records) = split_spent(answers);
+        let (probes, rounding) = put_together(records, self.spec.rounding)?;
+        Ok(StepReport { probes, rounding, spent, seconds })
+    }
+
+    /// Shares a data set that stays shared: x row-major units (rows, in).
+    ///
+    /// # Errors
+    /// Sizes or labels that do not fit.
+    pub fn load_data(&mut self, x: &[i64], labels: &[usize]) -> Result<()> {
+        let (inputs, classes) = (self.spec.network.inputs(), self.spec.network.classes());
+        let x = self.deal(labels.len(), inputs, x)?;
+        let y = self.deal_labels(labels, classes)?;
+        self.all(pair(x, y), |w, data| {
+            w.data = Some(data);
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Trains on batches of rows of the shared data set. Returns what it cost.
+    ///
+    /// # Errors
+    /// No data, row numbers that do not fit; those of the parties.
+    pub fn train(&mut self, batches: &[Vec<u32>]) -> Result<Spent> {
+        let batches: Arc<[Vec<u32>]> = batches.into();
+        let answers = self.all([(); 3], move |w, ()| {
+            let Some((x, y)) = &w.data else {
+                return Err(Error::misuse("no data shared; load_data first"));
+            };
+            let before = w.party.spent();
+            for rows in batches.iter() {
+                if let Some(bad) = rows.iter().find(|&&r| r as usize >= x.rows) {
+                    return Err(Error::misuse(format!("row {bad} of a data set of {}", x.rows)));
+                }
+                let labels = gather(y, rows);
+                w.party.run(train::step(&w.party, &w.spec, &mut w.layers, Matrix::rows(x, rows), &labels))?;
+            }
+            Ok((w.party.spent().since(&before), ()))
+        })?;
+        Ok(split_spent(answers).0)
+    }
+
+    /// Opens the parameters.
+    ///
+    /// # Errors
+    /// Those of the parties.
+    pub fn parameters(&mut self) -> Result<ParameterUnits> {
+        let [opened, ..] = self.all([(); 3], |w, ()| {
+            let p = &w.party;
+            p.run(async {
+                let mut layers = Vec::new();
+                for l in &w.layers {
+                    let (weights, bias, weight_velocity, bias_velocity) = futures_util::try_join!(
+                        reveal(p, &l.weights),
+                        reveal(p, &l.bias),
+                        reveal(p, &l.weight_velocity),
+                        reveal(p, &l.bias_velocity)
+                    )?;
+                    layers.push(LayerUnits { weights, bias, weight_velocity, bias_velocity });
+                }
+                Ok(ParameterUnits { layers })
+            })
+        })?;
+        Ok(opened)
+    }
+
+    /// The predicted class of each row of x (row-major units, (rows, in)): revealed.
+    ///
+    /// # Errors
+    /// Sizes that do not fit; those of the parties.
+    pub fn predict(&mut self, x: &[i64]) -> Result<Vec<usize>> {
+        let inputs = self.spec.network.inputs();
+        let x = self.deal(x.len() / inputs.max(1), inputs, x)?;
+        let [classes, ..] = self.all(x, |w, x| w.party.run(train::predict(&w.party, &w.layers, Matrix::from(&x))))?;
+        Ok(classes.into_iter().map(|c| c as usize).collect())
+    }
+
+    /// How many rows are predicted as labelled: only the number is revealed. In batches of 1,000 rows.
+    ///
+    /// # Errors
+    /// Sizes or labels that do not fit; those of the parties.
+    pub fn count_correct(&mut self, x: &[i64], labels: &[usize]) -> Result<usize> {
+        const ROWS: usize = 1000;
+        let (inputs, classes) = (self.spec.network.inputs(), self.spec.network.classes());
+        if x.len() != labels.len() * inputs {
+            return Err(Error::misuse(format!("{} values for {} rows of {inputs}", x.len(), labels.len())));
+        }
+        let mut total = 0;
+        for (x, labels) in x.chunks(ROWS * inputs).zip(labels.chunks(ROWS)) {
+            let x = self.deal(labels.len(), inputs, x)?;
+            let y = self.deal_labels(labels, classes)?;
+            let [hits, ..] = self.all(pair(x, y), |w, (x, y)| {
+                w.party.run(train::count_correct(&w.party, &w.layers, Matrix::from(&x), &y))
+            })?;
+            total += hits as usize;
+        }
+        Ok(total)
+    }
+
+    /// The head on given logits (row-major units, (rows, classes), any class count from 2): probabilities, loss and gradient, all
+    /// revealed.
+    ///
+    /// # Errors
+    /// Sizes or labels that do not fit; those of the parties.
+    pub fn head(&mut self, logits: &[i64], classes: usize, labels: &[usize]) -> Result<HeadReport> {
+        let x = self.deal(labels.len(), classes, logits)?;
+        let y = self.deal_labels(labels, classes)?;
+        let (head, epsilon): (Head, i64) = (self.spec.head, self.spec.epsilon_units());
+        let answers = self.all(pair(x, y), move |w, (x, y)| {
+            let p = &w.party;
+            p.record(true);
+            let opened = p.run(async {
+                let out = heads::gradient(p, head, epsilon, &x, &y).await?;
+                let probabilities = heads::probabilities(p, &out).await?;
+                let loss = heads::loss(p, head, epsilon, &out, &x, &y).await?;
+                let gradient = reveal(p, &out.gradient).await?;
+                let probabilities = reveal(p, &probabilities).await?;
+                let loss = match loss {
+                    None => None,
+                    Some((value, finite)) => {
+                        let (value, finite) = (reveal(p, &value).await?, reveal(p, &finite).await?);
+                        Some(value.into_iter().zip(finite).map(|(v, f)| (f == 1).then_some(v)).collect())
+                    }
+                };
+                Ok((probabilities, loss, gradient))
+            })?;
+            Ok((opened, p.record(false)))
+        })?;
+        let mut records = Vec::new();
+        let mut first = None;
+        for (opened, record) in answers {
+            records.push(record);
+            first.get_or_insert(opened);
+        }
+        let (_, rounding) = put_together(records, self.spec.rounding)?;
+        let (probabilities, loss, gradient) = first.ok_or_else(|| Error::misuse("three parties answer"))?;
+        Ok(HeadReport { probabilities, loss, gradient, rounding })
+    }
+
+    /// What was spent since the start, all parties, set-up not counted.
+    ///
+    /// # Errors
+    /// Those of the parties.
+    pub fn spent(&mut self) -> Result<Spent> {
+        let answers = self.all([(); 3], |w, ()| Ok((w.party.spent(), ())))?;
+        Ok(split_spent(answers).0)
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.jobs.clear();
+        for t in self.threads.drain(..) {
+            let _ = t.join();
+        }
+    }
+}
+
+fn party_thread(
+    id: PartyId,
+    spec: TrainSpec,
+    link: Box<dyn Channel>,
+    seed: Option<Seed>,
+    jobs: &Receiver<Job>,
+    ready: &Sender<Result<()>>,
+) {
+    let party = match Party::connect(id, spec.fixed, spec.rounding, link, seed) {
+        Ok(p) => p,
+        Err(e) => {
+            let _ = ready.send(Err(e));
+            return;
+        }
+    };
+    let _ = ready.send(Ok(()));
+    let mut worker = Worker { party, spec, layers: Vec::new(), data: None };
+    while let Ok(job) = jobs.recv() {
+        job(&mut worker);
+    }
+}
+
+/// A seed for party `id`, or for the n-th dealt secret, from one that was asked for.
+fn mix(seed: u64, n: u64) -> Seed {
+    let mut out = Seed::default();
+    out[..8].copy_from_slice(&seed.to_le_bytes());
+    out[8..].copy_from_slice(&n.to_le_bytes());
+    out
+}
+
+fn party_seed(seed: u64, id: PartyId) -> Seed {
+    mix(seed, id.index() as u64)
+}
+
+fn pair<A, B>(a: [A; 3], b: [B; 3]) -> [(A, B); 3] {
+    let ([a0, a1, a2], [b0, b1, b2]) = (a, b);
+    [(a0, b0), (a1, b1), (a2, b2)]
+}
+
+fn gather(share: &Share, rows: &[u32]) -> Share {
+    let pick = |v: &[u64]| {
+        rows.iter().flat_map(|&r| v[r as usize * share.cols..(r as usize + 1) * share.cols].iter().copied()).collect()
+    };
+    Share::new(rows.len(), share.cols, pick(&share.own), pick(&share.next))
+}
+
+fn split_spent<T>(answers: [(Spent, T); 3]) -> (Spent, Vec<T>) {
+    let mut total = Spent::default();
+    let mut rest = Vec::new();
+    for (spent, t) in answers {
+        total.join(&spent);
+        rest.push(t);
+    }
+    (total, rest)
+}
+
+/// Opens probes (both copies of every share component must agree) and derives the rounding from the views of parties 0 and 1.
+fn put_together(records: Vec<Record>, rounding: Rounding) -> Result<(Vec<Probe>, Vec<RoundingRecord>)> {
+    let [r0, r1, r2]: [Record; 3] = records.try_into().map_err(|_| Error::misuse("three parties record"))?;
+    let mut probes = Vec::with_capacity(r0.probes.len());
+    for (((point, a), (_, b)), (_, c)) in r0.probes.into_iter().zip(r1.probes).zip(r2.probes) {
+        let (rows, cols, units) = match (a, b, c) {
+            (Probed::Share(a), Probed::Share(b), Probed::Share(c)) => {
+                let units = reconstruct(&[a.clone(), b, c]).map_err(|what| Error::PeerMisbehaved {
+                    party: PartyId::P0,
+                    step: point.to_string(),
+                    what,
+                })?;
+                (a.rows, a.cols, units)
+            }
+            (Probed::Parts(a), Probed::Parts(b), Probed::Parts(c)) => {
+                let sum = |i: usize| a.part[i].wrapping_add(b.part[i]).wrapping_add(c.part[i]) as i64;
+                (a.rows, a.cols, (0..a.part.len()).map(sum).collect())
+            }
+            _ => return Err(Error::misuse(format!("{point}: the parties probed different kinds of share"))),
+        };
+        probes.push(Probe { point, rows, cols, units });
+    }
+    let roundings = r0
+        .truncations
+        .into_iter()
+        .zip(r1.truncations)
+        .map(|(a, b)| {
+            let s = a.shift;
+            let low = |v: u64| v & ((1 << s) - 1);
+            let coins = match rounding {
+                Rounding::Probabilistic => a.part.iter().zip(&b.part).map(|(x, m)| low(*x) < low(*m)).collect(),
+                Rounding::Nearest => Vec::new(),
+            };
+            let wraps = a.part.iter().zip(&b.part).enumerate().filter_map(|(i, (&x, &m))| {
+                let borrow = i8::from(m >> 63 == 1 && x >> 63 == 0) - i8::from(x < m);
+                (borrow != 0).then_some((i, borrow))
+            });
+            RoundingRecord { wraps: wraps.collect(), name: a.name, shift: s, coins }
+        })
+        .collect();
+    Ok((probes, roundings))
+}
+
+/// The value behind three shares.
+///
+/// # Errors
+/// The two copies of a component differ: names the component and the first index.
+pub fn reconstruct(shares: &[Share; 3]) -> std::result::Result<Vec<i64>, String> {
+    for i in 0..3 {
+        let (holder, other) = (&shares[i], &shares[(i + 1) % 3]);
+        if let Some(at) = holder.next.iter().zip(&other.own).position(|(a, b)| a != b) {
+            return Err(format!("the two copies of component {} differ at index {at}", (i + 1) % 3));
+        }
+    }
+    let [a, b, c] = shares;
+    Ok((0..a.len()).map(|i| a.own[i].wrapping_add(b.own[i]).wrapping_add(c.own[i]) as i64).collect())
+}

@@ -1,0 +1,82 @@
+//! Three parties as three threads of one process. A message is handed over by moving its buffer; the buffer that was read last
+//! becomes the next outgoing one, so that nothing is allocated in the steady state.
+
+use super::{Channel, Mailboxes, Neighbour};
+use crate::error::{Error, Result};
+use crate::party::PartyId;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// One party's end of the in-memory network.
+pub struct MemoryChannel {
+    id: PartyId,
+    to: [Sender<Vec<u64>>; 2],
+    from: [Receiver<Vec<u64>>; 2],
+    deadline: Duration,
+}
+
+/// Connects three parties. A party that waits longer than `deadline` for a message gives up with [`Error::PeerGone`].
+pub fn network(deadline: Duration) -> [MemoryChannel; 3] {
+    // Link i carries what party i says to its next neighbour, back[i] what that neighbour says to party i.
+    let (forth_tx, forth_rx): (Vec<_>, Vec<_>) = (0..3).map(|_| channel()).unzip();
+    let (back_tx, back_rx): (Vec<_>, Vec<_>) = (0..3).map(|_| channel()).unzip();
+    let mut forth_rx: Vec<_> = forth_rx.into_iter().map(Some).collect();
+    let mut back_rx: Vec<_> = back_rx.into_iter().map(Some).collect();
+    PartyId::ALL.map(|id| {
+        let (i, prev) = (id.index(), id.previous().index());
+        MemoryChannel {
+            id,
+            to: [back_tx[prev].clone(), forth_tx[i].clone()],
+            from: [forth_rx[prev].take().expect("taken once"), back_rx[i].take().expect("taken once")],
+            deadline,
+        }
+    })
+}
+
+impl Channel for MemoryChannel {
+    fn exchange(
+        &mut self,
+        outgoing: &mut Mailboxes,
+        incoming: &mut Mailboxes,
+        expected: [usize; 2],
+        step: &str,
+    ) -> Result<()> {
+        let gone = |n: Neighbour, how: &str| Error::PeerGone {
+            party: self.id,
+            step: step.to_owned(),
+            what: format!("party {} {how}", self.id.neighbour(n)),
+        };
+        for n in Neighbour::BOTH {
+            if !outgoing[n].is_empty() {
+                // The old incoming buffer is free by now and serves as the next outgoing one.
+                let mut reuse = std::mem::take(&mut incoming[n]);
+                reuse.clear();
+                let message = std::mem::replace(&mut outgoing[n], reuse);
+                self.to[n as usize].send(message).map_err(|_| gone(n, "closed its channel"))?;
+            }
+        }
+        for n in Neighbour::BOTH {
+            let want = expected[n as usize];
+            if want == 0 {
+                incoming[n].clear();
+                continue;
+            }
+            let message = match self.from[n as usize].recv_timeout(self.deadline) {
+                Ok(m) => m,
+                Err(RecvTimeoutError::Disconnected) => return Err(gone(n, "closed its channel")),
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(gone(n, &format!("sent nothing for {:.0} s", self.deadline.as_secs_f64())));
+                }
+            };
+            if message.len() != want {
+                return Err(Error::PeerMisbehaved {
+                    party: self.id,
+                    step: step.to_owned(),
+                    what: format!("expected {want} words from party {}, got {}", self.id.neighbour(n), message.len()),
+                });
+            }
+            incoming[n] = message;
+        }
+        Ok(())
+    }
+}

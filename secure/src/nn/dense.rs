@@ -1,0 +1,68 @@
+//! A dense layer and ReLU: sections 4 and 11 of the arithmetic.
+
+use crate::error::{Error, Result};
+use crate::party::Party;
+use crate::protocol::compare::sign;
+use crate::protocol::multiply::{Matrix, matmul_parts, multiply};
+use crate::protocol::select::select_with_bit;
+use crate::protocol::truncate::truncate_product;
+use crate::share::{Parts, Share};
+
+/// The shared parameters of one layer.
+#[derive(Debug, Clone)]
+pub struct LayerShare {
+    /// W, (in, out), scale f.
+    pub weights: Share,
+    /// b, (1, out), scale f.
+    pub bias: Share,
+    /// V_W, (in, out), scale f + extra velocity bits.
+    pub weight_velocity: Share,
+    /// V_b, (1, out), scale f + extra velocity bits.
+    pub bias_velocity: Share,
+}
+
+/// trunc(x W + (b << f), f), (batch, out): one truncated product.
+///
+/// # Errors
+/// Shapes do not fit; those of the transport.
+pub async fn forward(p: &Party, x: Matrix<'_>, layer: &LayerShare, name: &str) -> Result<Share> {
+    let f = p.fixed.fraction_bits;
+    let mut z = matmul_parts(p, x, &layer.weights)?;
+    if layer.bias.len() != z.cols {
+        return Err(Error::misuse(format!("bias has {} elements, the layer {} outputs", layer.bias.len(), z.cols)));
+    }
+    for row in z.part.chunks_exact_mut(z.cols.max(1)) {
+        row.iter_mut().zip(&layer.bias.own).for_each(|(z, b)| *z = z.wrapping_add(b << f));
+    }
+    truncate_product(p, z, f, name).await
+}
+
+/// (mask, ReLU): mask = [z > 0] as ring elements, ReLU(z) = mask z.
+///
+/// # Errors
+/// Those of the transport.
+pub async fn relu(p: &Party, z: &Share) -> Result<(Share, Share)> {
+    let (rows, cols) = z.shape();
+    let z = z.clone().reshape(1, rows * cols);
+    let positive = sign(p, &z.map(u64::wrapping_neg)).await?;
+    let (mask, value) = select_with_bit(p, &positive, &z).await?;
+    Ok((mask.reshape(rows, cols), value.reshape(rows, cols)))
+}
+
+/// mask * trunc(g W^T, f): the gradient with respect to the pre-activations of the layer below.
+///
+/// # Errors
+/// Shapes do not fit; those of the transport.
+pub async fn backward(p: &Party, g: &Share, layer: &LayerShare, mask: &Share, name: &str) -> Result<Share> {
+    let parts = matmul_parts(p, g, Matrix::from(&layer.weights).t())?;
+    let through = truncate_product(p, parts, p.fixed.fraction_bits, name).await?;
+    multiply(p, mask, &through).await
+}
+
+/// dW = x^T g, unreduced, as additive parts; db = column sums of g.
+///
+/// # Errors
+/// Shapes do not fit.
+pub fn gradients(p: &Party, x: Matrix<'_>, g: &Share) -> Result<(Parts, Share)> {
+    Ok((matmul_parts(p, x.t(), g)?, g.sum_rows()))
+}

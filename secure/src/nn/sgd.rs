@@ -1,0 +1,48 @@
+//! The weight update, one truncation a weight and step: section 12 of the arithmetic, with its headroom.
+
+use super::dense::LayerShare;
+use crate::error::Result;
+use crate::party::Party;
+use crate::protocol::truncate::{truncate, truncate_product};
+use crate::share::{Parts, Share};
+use futures_util::try_join;
+use reference::spec::{ProbePoint, SgdUnits};
+
+/// V <- trunc(M V - c dW 2^x, s), W <- W + V, for weights and bias of layer `l` side by side.
+///
+/// # Errors
+/// Shapes do not fit; those of the transport.
+pub async fn update(p: &Party, l: usize, layer: &mut LayerShare, dw: Parts, db: &Share, sgd: SgdUnits) -> Result<()> {
+    let f = p.fixed.fraction_bits;
+    let unreduced = |velocity: &Share, mut gradient: Parts, extra_scale: u32| -> Parts {
+        let momentum = sgd.momentum as u64;
+        let rate = (sgd.rate as u64) << extra_scale;
+        for (g, v) in gradient.part.iter_mut().zip(&velocity.own) {
+            *g = v.wrapping_mul(momentum).wrapping_sub(g.wrapping_mul(rate));
+        }
+        gradient
+    };
+    let w = unreduced(&layer.weight_velocity, dw, sgd.extra);
+    let b = unreduced(&layer.bias_velocity, db.parts(), f + sgd.extra);
+    let at = |what: &str| format!("layer{l}/{what}");
+    (layer.weight_velocity, layer.bias_velocity) = try_join!(
+        truncate_product(p, w, sgd.shift, at("update/weights")),
+        truncate_product(p, b, sgd.shift, at("update/bias"))
+    )?;
+    p.probe(ProbePoint::WeightVelocity(l), &layer.weight_velocity);
+    p.probe(ProbePoint::BiasVelocity(l), &layer.bias_velocity);
+    if sgd.extra == 0 {
+        layer.weights.add_assign(&layer.weight_velocity)?;
+        layer.bias.add_assign(&layer.bias_velocity)?;
+    } else {
+        let (dw, db) = try_join!(
+            truncate(p, &layer.weight_velocity, sgd.extra, at("velocity/weights")),
+            truncate(p, &layer.bias_velocity, sgd.extra, at("velocity/bias"))
+        )?;
+        layer.weights.add_assign(&dw)?;
+        layer.bias.add_assign(&db)?;
+    }
+    p.probe(ProbePoint::Weights(l), &layer.weights);
+    p.probe(ProbePoint::Bias(l), &layer.bias);
+    Ok(())
+}

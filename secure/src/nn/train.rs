@@ -1,0 +1,112 @@
+//! One training step, prediction, accuracy: weights stay shared from first to last.
+
+use super::dense::{LayerShare, backward, forward, gradients, relu};
+use super::heads::{self, HeadShare};
+use super::sgd::update;
+use crate::error::{Error, Result};
+use crate::party::Party;
+use crate::protocol::argmax::argmax;
+use crate::protocol::convert::to_ring;
+use crate::protocol::multiply::Matrix;
+use crate::protocol::reveal::reveal;
+use crate::share::Share;
+use futures_util::future::try_join_all;
+use reference::spec::{ProbePoint, TrainSpec};
+
+/// The logits of a batch and what backward needs: activations and masks of the hidden layers.
+struct Forward {
+    activations: Vec<Share>,
+    masks: Vec<Share>,
+    logits: Share,
+}
+
+async fn run_forward(p: &Party, layers: &[LayerShare], x: Matrix<'_>) -> Result<Forward> {
+    let n = layers.len();
+    let (mut activations, mut masks): (Vec<Share>, Vec<Share>) = (Vec::new(), Vec::new());
+    for (l, layer) in (1..).zip(layers) {
+        let input = activations.last().map_or(x, Matrix::from);
+        let z = forward(p, input, layer, &format!("layer{l}/forward")).await?;
+        if l == n {
+            p.probe(ProbePoint::Logits, &z);
+            return Ok(Forward { activations, masks, logits: z });
+        }
+        p.probe(ProbePoint::PreActivation(l), &z);
+        let (mask, value) = relu(p, &z).await?;
+        p.probe(ProbePoint::Activation(l), &value);
+        activations.push(value);
+        masks.push(mask);
+    }
+    Err(Error::misuse("a network has at least one layer"))
+}
+
+/// One step of SGD on a batch: x (batch, in) at scale f, y one-hot (batch, classes) at scale 0. Returns what the loss needs.
+///
+/// # Errors
+/// Shapes do not fit; those of the transport.
+pub async fn step(
+    p: &Party,
+    spec: &TrainSpec,
+    layers: &mut [LayerShare],
+    x: Matrix<'_>,
+    y: &Share,
+) -> Result<(HeadShare, Share)> {
+    let sgd = spec.sgd.units(spec.fixed).map_err(|e| Error::misuse(e.0))?;
+    let Forward { activations, masks, logits } = run_forward(p, layers, x).await?;
+    let head = heads::gradient(p, spec.head, spec.epsilon_units(), &logits, y).await?;
+    let mut g = head.gradient.clone();
+    let mut gradient_of = Vec::with_capacity(layers.len());
+    for l in (1..=layers.len()).rev() {
+        let input = if l == 1 { x } else { Matrix::from(&activations[l - 2]) };
+        let (dw, db) = gradients(p, input, &g)?;
+        p.probe_parts(ProbePoint::WeightGradient(l), &dw);
+        p.probe(ProbePoint::BiasGradient(l), &db);
+        gradient_of.push((dw, db));
+        if l > 1 {
+            g = backward(p, &g, &layers[l - 1], &masks[l - 2], &format!("layer{l}/backward")).await?;
+            p.probe(ProbePoint::ActivationGradient(l - 1), &g);
+        }
+    }
+    // All layers' updates side by side, in the same rounds.
+    let updates = (1..).zip(layers.iter_mut()).zip(gradient_of.into_iter().rev());
+    try_join_all(updates.map(|((l, layer), (dw, db))| async move { update(p, l, layer, dw, &db, sgd).await })).await?;
+    Ok((head, logits))
+}
+
+/// The logits of a batch.
+///
+/// # Errors
+/// Shapes do not fit; those of the transport.
+pub async fn logits(p: &Party, layers: &[LayerShare], x: Matrix<'_>) -> Result<Share> {
+    Ok(run_forward(p, layers, x).await?.logits)
+}
+
+/// Indicators of the predicted class, (classes, batch): argmax of the logits, ties to the lowest index.
+async fn predicted(p: &Party, layers: &[LayerShare], x: Matrix<'_>) -> Result<Share> {
+    let logits = logits(p, layers, x).await?;
+    to_ring(p, &argmax(p, &logits.transpose()).await?).await
+}
+
+/// The predicted classes, revealed to all parties.
+///
+/// # Errors
+/// Shapes do not fit; those of the transport.
+pub async fn predict(p: &Party, layers: &[LayerShare], x: Matrix<'_>) -> Result<Vec<i64>> {
+    let winner = predicted(p, layers, x).await?;
+    let mut class = Share::zeros(1, winner.cols);
+    for c in 0..winner.rows {
+        class.add_assign(&winner.row_range(c, c + 1).scale(c as i64))?;
+    }
+    reveal(p, &class).await
+}
+
+/// How many rows are predicted as their label says: only that number is revealed.
+///
+/// # Errors
+/// Shapes do not fit; those of the transport.
+pub async fn count_correct(p: &Party, layers: &[LayerShare], x: Matrix<'_>, y: &Share) -> Result<i64> {
+    use crate::protocol::multiply::dot_rows;
+    let winner = predicted(p, layers, x).await?;
+    let n = winner.len();
+    let hits = dot_rows(p, &winner.reshape(1, n), &y.transpose().reshape(1, n)).await?;
+    Ok(reveal(p, &hits).await?[0])
+}

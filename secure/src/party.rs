@@ -1,0 +1,310 @@
+//! One party's view of a computation: its id, its two neighbours, the streams it shares with them, and the round it is in.
+//!
+//! A protocol is an `async fn` that every party runs (SPMD). Where it must hear from a neighbour it awaits the end of the round;
+//! protocols that are joined (`try_join!`) therefore share rounds by construction: [`run`] polls all of them as far as they
+//! get, then makes one exchange for all. Which protocols wait never depends on data, so all parties take the same rounds.
+
+use crate::cost::Spent;
+use crate::error::{Error, Result};
+use crate::net::{Channel, Mailboxes, Neighbour};
+use crate::prg::{Seed, Stream, Ticket, fresh_seed};
+use crate::share::{Parts, Share};
+use reference::spec::{FixedSpec, ProbePoint, Rounding};
+use std::cell::{Cell, Ref, RefCell};
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+/// Party 0, 1 or 2. Party i holds share components i and i + 1 mod 3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PartyId {
+    /// Party 0: components 0 and 1.
+    P0,
+    /// Party 1: components 1 and 2.
+    P1,
+    /// Party 2: components 2 and 0.
+    P2,
+}
+
+impl PartyId {
+    /// All three, in order.
+    pub const ALL: [PartyId; 3] = [PartyId::P0, PartyId::P1, PartyId::P2];
+
+    /// 0, 1 or 2.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// i + 1 mod 3.
+    pub const fn next(self) -> PartyId {
+        PartyId::ALL[(self as usize + 1) % 3]
+    }
+
+    /// i - 1 mod 3.
+    pub const fn previous(self) -> PartyId {
+        PartyId::ALL[(self as usize + 2) % 3]
+    }
+
+    /// The neighbour's id.
+    pub const fn neighbour(self, n: Neighbour) -> PartyId {
+        match n {
+            Neighbour::Previous => self.previous(),
+            Neighbour::Next => self.next(),
+        }
+    }
+}
+
+impl std::fmt::Display for PartyId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.index())
+    }
+}
+
+/// What party 0 or party 1 knows of a truncation's coins: its additive part of the masked value. The coins follow from the two
+/// views together, which only a test harness ever brings together.
+#[derive(Debug, Clone)]
+pub struct TruncationView {
+    /// Name of the truncation, as in the arithmetic specification.
+    pub name: String,
+    /// Bits that are cut off.
+    pub shift: u32,
+    /// Party 0: x_0; party 1: m, where the shifted value is x_0 - m.
+    pub part: Vec<u64>,
+}
+
+/// One party.
+pub struct Party {
+    /// Which party.
+    pub id: PartyId,
+    /// The number format.
+    pub fixed: FixedSpec,
+    /// How truncations round.
+    pub rounding: Rounding,
+    channel: RefCell<Box<dyn Channel>>,
+    outgoing: RefCell<Mailboxes>,
+    incoming: RefCell<Mailboxes>,
+    expected: Cell<[usize; 2]>,
+    round: Cell<u64>,
+    waiting: Cell<&'static str>,
+    tickets: Cell<u64>,
+    /// Streams of this party's own component i (shared with the previous party) and of component i + 1 (with the next).
+    streams: [Stream; 2],
+    spent: RefCell<Spent>,
+    /// Set by a harness that compares: this party's shares of the probed tensors and its views of the truncations.
+    record: RefCell<Option<Record>>,
+}
+
+/// What one party hands to a test harness, out of band: no message carries it, and a party without a harness keeps none.
+#[derive(Debug, Default)]
+pub struct Record {
+    /// Views of truncations, in the order of execution.
+    pub truncations: Vec<TruncationView>,
+    /// Shares of probed tensors.
+    pub probes: Vec<(ProbePoint, Probed)>,
+}
+
+/// A party's share of a probed tensor.
+#[derive(Debug)]
+pub enum Probed {
+    /// A replicated share.
+    Share(Share),
+    /// An unreduced product, as additive parts.
+    Parts(Parts),
+}
+
+impl Party {
+    /// Exchanges seeds with the neighbours over a fresh transport: party i draws the seed of stream i + 1, from the operating system
+    /// unless `seed` is given, and sends it to the next party. One message of 16 bytes each way, not counted as computation.
+    ///
+    /// # Errors
+    /// Those of the transport and of the operating system's randomness.
+    pub fn connect(
+        id: PartyId,
+        fixed: FixedSpec,
+        rounding: Rounding,
+        mut channel: Box<dyn Channel>,
+        seed: Option<Seed>,
+    ) -> Result<Self> {
+        let mine = match seed {
+            Some(s) => s,
+            None => fresh_seed()?,
+        };
+        let (mut outgoing, mut incoming) = (Mailboxes::default(), Mailboxes::default());
+        let word = |half: usize| u64::from_le_bytes(mine[8 * half..8 * half + 8].try_into().expect("8 bytes"));
+        outgoing[Neighbour::Next].extend([word(0), word(1)]);
+        channel.exchange(&mut outgoing, &mut incoming, [2, 0], "set-up")?;
+        let heard = &incoming[Neighbour::Previous];
+        let mut theirs = Seed::default();
+        theirs[..8].copy_from_slice(&heard[0].to_le_bytes());
+        theirs[8..].copy_from_slice(&heard[1].to_le_bytes());
+        Ok(Self::new(id, fixed, rounding, channel, [theirs, mine]))
+    }
+
+    /// A party from its transport and the seeds of its two streams: the one it shares with the previous party (component i) and
+    /// the one it shares with the next (component i + 1).
+    pub fn new(id: PartyId, fixed: FixedSpec, rounding: Rounding, channel: Box<dyn Channel>, seeds: [Seed; 2]) -> Self {
+        Party {
+            id,
+            fixed,
+            rounding,
+            channel: RefCell::new(channel),
+            outgoing: RefCell::default(),
+            incoming: RefCell::default(),
+            expected: Cell::default(),
+            round: Cell::new(0),
+            waiting: Cell::new("start"),
+            tickets: Cell::new(0),
+            streams: seeds.map(Stream::new),
+            spent: RefCell::default(),
+            record: RefCell::new(None),
+        }
+    }
+
+    /// Runs a computation to its end, one exchange after another.
+    ///
+    /// # Errors
+    /// Those of the computation and of the transport.
+    pub fn run<T>(&self, computation: impl Future<Output = Result<T>>) -> Result<T> {
+        let mut computation = pin!(computation);
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            match computation.as_mut().poll(&mut context) {
+                Poll::Ready(result) => return result,
+                Poll::Pending => self.exchange()?,
+            }
+        }
+    }
+
+    /// Ends the round: one exchange for all protocols that wait.
+    fn exchange(&self) -> Result<()> {
+        let mut outgoing = self.outgoing.borrow_mut();
+        let mut spent = self.spent.borrow_mut();
+        spent.rounds += 1;
+        for n in Neighbour::BOTH {
+            let words = outgoing[n].len() as u64;
+            spent.messages += u64::from(words > 0);
+            spent.bytes += 8 * words;
+        }
+        let expected = self.expected.take();
+        self.channel.borrow_mut().exchange(
+            &mut outgoing,
+            &mut self.incoming.borrow_mut(),
+            expected,
+            self.waiting.get(),
+        )?;
+        self.round.set(self.round.get() + 1);
+        Ok(())
+    }
+
+    /// Begins a protocol call. Every party must make the same calls in the same order.
+    pub fn ticket(&self) -> Ticket {
+        let t = self.tickets.get();
+        self.tickets.set(t + 1);
+        Ticket(t)
+    }
+
+    /// The stream of component `c`, if this party holds it.
+    ///
+    /// # Panics
+    /// If it does not: a protocol asked for randomness that its party must not know.
+    pub fn stream(&self, c: usize) -> &Stream {
+        match (c + 3 - self.id.index()) % 3 {
+            0 => &self.streams[0],
+            1 => &self.streams[1],
+            _ => panic!("party {} does not hold stream {c}", self.id),
+        }
+    }
+
+    /// Appends words to what is said to a neighbour in this round, on behalf of `step`.
+    pub fn say(&self, step: &'static str, to: Neighbour, write: impl FnOnce(&mut Vec<u64>)) {
+        let mut outgoing = self.outgoing.borrow_mut();
+        let before = outgoing[to].len();
+        write(&mut outgoing[to]);
+        let bytes = 8 * (outgoing[to].len() - before) as u64;
+        self.spent.borrow_mut().by_step.entry(step).or_default().bytes += bytes;
+    }
+
+    /// Ends this protocol's part of the round; `words` are what it will hear from the previous and from the next party. What was
+    /// heard must be read before the next await.
+    pub fn hear(&self, step: &'static str, words: [usize; 2]) -> Hear<'_> {
+        let mut expected = self.expected.get();
+        let start = expected;
+        for (e, w) in expected.iter_mut().zip(words) {
+            *e += w;
+        }
+        self.expected.set(expected);
+        self.waiting.set(step);
+        self.spent.borrow_mut().by_step.entry(step).or_default().rounds += 1;
+        Hear { party: self, round: self.round.get(), start, words }
+    }
+
+    /// The counters so far.
+    pub fn spent(&self) -> Spent {
+        self.spent.borrow().clone()
+    }
+
+    /// Starts or stops recording for a harness, and takes what was recorded.
+    pub fn record(&self, on: bool) -> Record {
+        self.record.replace(on.then(Record::default)).unwrap_or_default()
+    }
+
+    /// Notes this party's part of a truncation, if anybody asked.
+    pub fn note_truncation(&self, name: &str, shift: u32, part: &[u64]) {
+        if let Some(record) = self.record.borrow_mut().as_mut() {
+            record.truncations.push(TruncationView { name: name.to_owned(), shift, part: part.to_vec() });
+        }
+    }
+
+    /// Notes this party's share of a probed tensor, if anybody asked.
+    pub fn probe(&self, point: ProbePoint, share: &Share) {
+        if let Some(record) = self.record.borrow_mut().as_mut() {
+            record.probes.push((point, Probed::Share(share.clone())));
+        }
+    }
+
+    /// Notes this party's part of a probed unreduced tensor, if anybody asked.
+    pub fn probe_parts(&self, point: ProbePoint, parts: &Parts) {
+        if let Some(record) = self.record.borrow_mut().as_mut() {
+            record.probes.push((point, Probed::Parts(parts.clone())));
+        }
+    }
+}
+
+/// Waits for the end of a round.
+pub struct Hear<'p> {
+    party: &'p Party,
+    round: u64,
+    start: [usize; 2],
+    words: [usize; 2],
+}
+
+impl<'p> Future for Hear<'p> {
+    type Output = Heard<'p>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Heard<'p>> {
+        if self.party.round.get() == self.round {
+            return Poll::Pending;
+        }
+        Poll::Ready(Heard { party: self.party, start: self.start, words: self.words })
+    }
+}
+
+/// What was heard in the round that just ended.
+pub struct Heard<'p> {
+    party: &'p Party,
+    start: [usize; 2],
+    words: [usize; 2],
+}
+
+impl Heard<'_> {
+    /// The words a neighbour said to this protocol.
+    pub fn from(&self, n: Neighbour) -> Ref<'_, [u64]> {
+        let (start, words) = (self.start[n as usize], self.words[n as usize]);
+        Ref::map(self.party.incoming.borrow(), |boxes| &boxes[n][start..start + words])
+    }
+}
+
+/// Fails with a caller's mistake unless the shapes agree.
+pub fn same_shape(what: &str, a: (usize, usize), b: (usize, usize)) -> Result<()> {
+    if a == b { Ok(()) } else { Err(Error::misuse(format!("{what}: shapes {a:?} and {b:?} differ"))) }
+}

@@ -1,0 +1,76 @@
+//! Pseudorandom words that two parties share.
+//!
+//! *Stream c* (c = 0, 1, 2) is known to exactly the two parties that hold share component c: parties c - 1 and c. Its key is
+//! exchanged once; a [`Ticket`] is drawn by every protocol call at all three parties in the same order, and every draw names its
+//! ticket and purpose, so that no two draws use the same (key, counter) pair however the calls interleave.
+
+use crate::kernel::CtrKey;
+use std::cell::RefCell;
+
+/// The number of one protocol call, equal at all parties.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ticket(pub(crate) u64);
+
+/// A key of 128 bits.
+pub type Seed = [u8; 16];
+
+/// One shared stream.
+pub struct Stream {
+    key: CtrKey,
+    /// Debug builds remember every (ticket, purpose) that was drawn and refuse to draw it again.
+    used: RefCell<std::collections::HashSet<(u64, u8)>>,
+}
+
+impl Stream {
+    /// The stream of a seed.
+    pub fn new(seed: Seed) -> Self {
+        Stream { key: CtrKey::new(seed), used: RefCell::default() }
+    }
+
+    /// First block of the draw: ticket (64 bits), purpose (8 bits), block (56 bits).
+    fn start(&self, ticket: Ticket, purpose: u8) -> u128 {
+        if cfg!(debug_assertions) {
+            let fresh = self.used.borrow_mut().insert((ticket.0, purpose));
+            assert!(fresh, "randomness drawn twice: call {}, purpose {purpose}", ticket.0);
+        }
+        (u128::from(ticket.0) << 64) | (u128::from(purpose) << 56)
+    }
+
+    /// out[i] = stream[i].
+    pub fn fill(&self, ticket: Ticket, purpose: u8, out: &mut [u64]) {
+        self.key.fill(self.start(ticket, purpose), out);
+    }
+
+    /// out[i] += stream[i], wrapping.
+    pub fn add(&self, ticket: Ticket, purpose: u8, out: &mut [u64]) {
+        self.key.add_fill(self.start(ticket, purpose), out);
+    }
+
+    /// out[i] -= stream[i], wrapping.
+    pub fn sub(&self, ticket: Ticket, purpose: u8, out: &mut [u64]) {
+        self.key.sub_fill(self.start(ticket, purpose), out);
+    }
+
+    /// out[i] ^= stream[i].
+    pub fn xor(&self, ticket: Ticket, purpose: u8, out: &mut [u64]) {
+        self.key.xor_fill(self.start(ticket, purpose), out);
+    }
+
+    /// `n` words.
+    pub fn words(&self, ticket: Ticket, purpose: u8, n: usize) -> Vec<u64> {
+        let mut out = vec![0; n];
+        self.fill(ticket, purpose, &mut out);
+        out
+    }
+}
+
+/// A fresh seed from the operating system.
+///
+/// # Errors
+/// The operating system has no randomness to give.
+pub fn fresh_seed() -> crate::error::Result<Seed> {
+    let mut seed = Seed::default();
+    getrandom::fill(&mut seed)
+        .map_err(|e| crate::error::Error::misuse(format!("the operating system gives no randomness: {e}")))?;
+    Ok(seed)
+}

@@ -1,0 +1,315 @@
+//! Addition of a number that party 0 knows and one that parties 1 and 2 know, in bit planes.
+//!
+//! computes   [`carry`]: the carry out of a + b, a and b of `width` bits; [`low_sum`]: all bits of a + b mod 2^width, width <= 5
+//! requires   a as planes at party 0, b as planes at parties 1 and 2; 64 values a word
+//! cost       [`carry_cost`]: 2 + ceil(log2(chunks)) rounds with chunks = ceil(width / 4); [`low_sum_cost`]: 2 rounds
+//! reveals    nothing
+//! source     own: the first four levels of a carry tree in two rounds, by two-server retrieval (Chor et al., *Private information
+//!            retrieval*, J. ACM 1998); the rest is the usual tree
+//!
+//! # The first four levels
+//!
+//! Cut a and b into chunks of four bits. Of every chunk the tree needs G = [a' + b' >= 16] and P = [a' + b' = 15]. Parties 1
+//! and 2 both know b', so both can write down the table of G (and P) over the 16 values that a' may have; party 0 knows which
+//! entry it is. Party 0 splits the indicator of a' into two vectors of bits, q for party 1 (stream 1, not sent) and q' = indicator
+//! xor q for party 2; either alone is uniform. The two inner products with the table xor to the entry. Parties 1 and 2 mask
+//! their answers with streams they share and send them to party 0, which makes the three components of the result: party 2's
+//! masked answer (0), party 1's masked answer (1), the masks (2). The entry of a' = 0 is known to parties 1 and 2 and goes into
+//! component 2, so the vectors have 15 bits.
+
+use super::boolean::and;
+use crate::cost::Cost;
+use crate::error::Result;
+use crate::net::Neighbour;
+use crate::party::{Party, PartyId};
+use crate::prg::Ticket;
+use crate::share::BitShare;
+
+const STEP: &str = "adder";
+const CHUNK: u32 = 4;
+
+// Purposes of the streams within one call.
+const QUERY: u8 = 0;
+const MASK_1: u8 = 1;
+const MASK_2: u8 = 2;
+
+/// Rounds and bits of [`carry`].
+pub const fn carry_cost(width: u32) -> Cost {
+    let mut rounds = 2;
+    let mut bits = 0;
+    let chunks = width.div_ceil(CHUNK) as u64;
+    let mut chunk = 0;
+    while chunk < chunks {
+        bits += (1 << chunk_bits(width, chunk as u32)) - 1;
+        chunk += 1;
+    }
+    bits += 2 * (2 * chunks - 1);
+    let mut n = chunks;
+    while n > 1 {
+        rounds += 1;
+        bits += 3 * (2 * (n / 2) - 1);
+        n = n.div_ceil(2);
+    }
+    Cost { rounds, bits_per_element: bits }
+}
+
+/// Rounds and bits of [`low_sum`].
+pub const fn low_sum_cost(width: u32) -> Cost {
+    Cost { rounds: 2, bits_per_element: (1 << width) - 1 + 2 * width as u64 }
+}
+
+const fn chunk_bits(width: u32, chunk: u32) -> u32 {
+    let left = width - CHUNK * chunk;
+    if left < CHUNK { left } else { CHUNK }
+}
+
+/// The carry out of a + b. `planes` holds plane 0 (lowest bit), plane 1, .. of `width` planes of `blocks` blocks of `len` bits:
+/// a at party 0, b at parties 1 and 2.
+///
+/// # Errors
+/// Those of the transport.
+pub async fn carry(p: &Party, planes: &[u64], width: u32, blocks: usize, len: usize) -> Result<BitShare> {
+    let w = blocks * len.div_ceil(64);
+    let chunks = width.div_ceil(CHUNK);
+    debug_assert!(width > 0 && planes.len() >= width as usize * w);
+    let entries: usize = (0..chunks).map(|j| (1usize << chunk_bits(width, j)) - 1).sum();
+    let chunk_planes = |j: u32| &planes[(j * CHUNK) as usize * w..((j * CHUNK) + chunk_bits(width, j)) as usize * w];
+
+    let t = p.ticket();
+    let query = query(p, t, entries * w, |query| {
+        let mut at = 0;
+        for j in 0..chunks {
+            let c = chunk_bits(width, j);
+            indicators(chunk_planes(j), c, w, &mut query[at..]);
+            at += ((1 << c) - 1) * w;
+        }
+    })
+    .await?;
+
+    // Answers: G of every chunk, then P of every chunk but the lowest, whose P nobody needs.
+    let n = chunks as usize;
+    let share = answer(p, t, (2 * n - 1) * w, |answers, zero_entry| {
+        let (g, props) = answers.split_at_mut(n * w);
+        let mut at = 0;
+        for j in 0..n {
+            let c = chunk_bits(width, j as u32);
+            let q = &query[at..at + ((1 << c) - 1) * w];
+            let prop = (j > 0).then(|| (&mut props[(j - 1) * w..j * w], &mut zero_entry[(n + j - 1) * w..(n + j) * w]));
+            chunk_answers(q, chunk_planes(j as u32), c, w, &mut g[j * w..(j + 1) * w], prop);
+            at += q.len();
+        }
+    })
+    .await?;
+
+    let vector = |s: &BitShare, from: usize, to: usize| s.gather(from..to);
+    let flat = BitShare { blocks: 2 * n - 1, len: 64 * w, ..share };
+    let (mut g, mut props) = (vector(&flat, 0, n), vector(&flat, n, 2 * n - 1));
+    while g.blocks > 1 {
+        // props[j - 1] belongs to chunk j.
+        let pairs = g.blocks / 2;
+        let high = |i: usize| 2 * i + 1;
+        let left = props.gather((0..pairs).map(|i| high(i) - 1).chain((1..pairs).map(|i| high(i) - 1)));
+        let right = g.gather((0..pairs).map(|i| 2 * i)).append(&props.gather((1..pairs).map(|i| 2 * i - 1)));
+        let both = and(p, &left, &right).await?;
+        let mut g_up = g.gather((0..pairs).map(high));
+        g_up.xor_assign(&both.gather(0..pairs))?;
+        let mut props_up = both.gather(pairs..2 * pairs - 1);
+        if g.blocks % 2 == 1 {
+            g_up = g_up.append(&g.gather([g.blocks - 1]));
+            props_up = props_up.append(&props.gather([props.blocks - 1]));
+        }
+        (g, props) = (g_up, props_up);
+    }
+    Ok(BitShare { blocks, len, own: g.own, next: g.next })
+}
+
+/// The bits of a + b mod 2^width, one block a bit, lowest first. `planes` as for [`carry`] with a single block.
+///
+/// # Errors
+/// Those of the transport.
+pub async fn low_sum(p: &Party, planes: &[u64], width: u32, len: usize) -> Result<BitShare> {
+    let w = len.div_ceil(64);
+    let bits = width as usize;
+    debug_assert!((1..=5).contains(&width) && planes.len() >= bits * w);
+    let entries = (1usize << width) - 1;
+    let t = p.ticket();
+    let query = query(p, t, entries * w, |query| indicators(planes, width, w, query)).await?;
+    let share = answer(p, t, bits * w, |answers, zero_entry| {
+        zero_entry.copy_from_slice(&planes[..bits * w]);
+        for i in 0..w {
+            for v in 1..=entries {
+                let q = query[(v - 1) * w + i];
+                let mut carry = 0u64;
+                for k in 0..bits {
+                    let b = planes[k * w + i];
+                    let bit = if v >> k & 1 == 1 { !0 } else { 0 };
+                    // The table's entry for v, less the entry for 0, which is b itself.
+                    answers[k * w + i] ^= q & (bit ^ carry);
+                    carry = (b & bit) | (carry & (b | bit));
+                }
+            }
+        }
+    })
+    .await?;
+    Ok(BitShare { blocks: bits, len, ..share })
+}
+
+/// Round 1: parties 1 and 2 get their vectors; party 0 gets nothing.
+async fn query(p: &Party, t: Ticket, words: usize, indicator: impl FnOnce(&mut [u64])) -> Result<Vec<u64>> {
+    Ok(match p.id {
+        PartyId::P0 => {
+            p.say(STEP, Neighbour::Previous, |m| {
+                let start = m.len();
+                m.resize(start + words, 0);
+                indicator(&mut m[start..]);
+                p.stream(1).xor(t, QUERY, &mut m[start..]);
+            });
+            p.hear(STEP, [0, 0]).await;
+            Vec::new()
+        }
+        PartyId::P1 => {
+            p.hear(STEP, [0, 0]).await;
+            p.stream(1).words(t, QUERY, words)
+        }
+        PartyId::P2 => p.hear(STEP, [0, words]).await.from(Neighbour::Next).to_vec(),
+    })
+}
+
+/// Round 2: parties 1 and 2 answer. `inner(answers, zero_entry)` xors the inner products into `answers` and the table's entries
+/// for a' = 0 into `zero_entry`.
+async fn answer(p: &Party, t: Ticket, words: usize, inner: impl FnOnce(&mut [u64], &mut [u64])) -> Result<BitShare> {
+    let (own, next) = if p.id == PartyId::P0 {
+        let heard = p.hear(STEP, [words, words]).await;
+        (heard.from(Neighbour::Previous).to_vec(), heard.from(Neighbour::Next).to_vec())
+    } else {
+        let (mut mine, mut masks) = (vec![0; words], vec![0; words]);
+        inner(&mut mine, &mut masks);
+        let (my_mask, to) = match p.id {
+            PartyId::P1 => (MASK_1, Neighbour::Previous),
+            _ => (MASK_2, Neighbour::Next),
+        };
+        let mask = p.stream(2).words(t, my_mask, words);
+        mine.iter_mut().zip(&mask).for_each(|(a, m)| *a ^= m);
+        masks.iter_mut().zip(&mask).for_each(|(a, m)| *a ^= m);
+        p.stream(2).xor(t, MASK_1 + MASK_2 - my_mask, &mut masks);
+        p.say(STEP, to, |m| m.extend_from_slice(&mine));
+        p.hear(STEP, [0, 0]).await;
+        if p.id == PartyId::P1 { (mine, masks) } else { (masks, mine) }
+    };
+    Ok(BitShare { blocks: 0, len: 0, own, next })
+}
+
+/// out[(v-1) w + i] = bits in which the value of the `c` planes is v, v = 1 .. 2^c - 1.
+fn indicators(planes: &[u64], c: u32, w: usize, out: &mut [u64]) {
+    for i in 0..w {
+        let all = one_hot(planes, c, w, i);
+        for v in 1..1usize << c {
+            out[(v - 1) * w + i] = all[v];
+        }
+    }
+}
+
+/// Word i of the indicators of all 2^c values, c <= 5.
+#[inline]
+fn one_hot(planes: &[u64], c: u32, w: usize, i: usize) -> [u64; 32] {
+    let mut all = [0u64; 32];
+    all[0] = !0;
+    for k in 0..c as usize {
+        let bit = planes[k * w + i];
+        for v in 0..1usize << k {
+            all[v | 1 << k] = all[v] & bit;
+            all[v] &= !bit;
+        }
+    }
+    all
+}
+
+/// Inner products of one chunk's query with the tables of G and P over a' = 1 .. 2^c - 1, each entry less the entry for a' = 0.
+fn chunk_answers(
+    q: &[u64],
+    planes: &[u64],
+    c: u32,
+    w: usize,
+    g: &mut [u64],
+    mut prop: Option<(&mut [u64], &mut [u64])>,
+) {
+    let top = (1usize << c) - 1;
+    for i in 0..w {
+        let is = one_hot(planes, c, w, i);
+        let (mut at_least, mut g_word, mut p_word, mut q_all) = (0, 0, 0, 0);
+        for v in 1..=top {
+            let query = q[(v - 1) * w + i];
+            at_least |= is[top + 1 - v]; // b' >= 2^c - v
+            g_word ^= query & at_least;
+            p_word ^= query & is[top - v];
+            q_all ^= query;
+        }
+        g[i] = g_word;
+        if let Some((answers, zero_entry)) = prop.as_mut() {
+            answers[i] = p_word ^ (q_all & is[top]);
+            zero_entry[i] = is[top];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::to_planes;
+    use crate::protocol::convert::to_ring;
+    use crate::testing::{open, world};
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha12Rng;
+    use reference::spec::{FixedSpec, Rounding};
+
+    fn planes(v: &[u64], bits: u32) -> Vec<u64> {
+        let mut out = vec![0; v.len().div_ceil(64) * bits as usize];
+        to_planes(v, 0, bits, &mut out);
+        out
+    }
+
+    fn carries(a: &[u64], b: &[u64], width: u32) -> Vec<i64> {
+        let (bits, spent, _) = world(FixedSpec::default(), Rounding::Nearest, |p| {
+            let known = if p.id == PartyId::P0 { a } else { b };
+            p.run(async { to_ring(p, &carry(p, &planes(known, width), width, 1, a.len()).await?).await })
+        });
+        assert_eq!(spent.rounds, carry_cost(width).rounds + 2);
+        open(&bits)
+    }
+
+    #[test]
+    fn every_pair_of_short_numbers() {
+        for width in 1..=5u32 {
+            let n = 1u64 << width;
+            let (a, b): (Vec<u64>, Vec<u64>) = (0..n * n).map(|i| (i / n, i % n)).unzip();
+            let want: Vec<i64> = a.iter().zip(&b).map(|(a, b)| i64::from(a + b >= n)).collect();
+            assert_eq!(carries(&a, &b, width), want, "width {width}");
+            let (sum, spent, _) = world(FixedSpec::default(), Rounding::Nearest, |p| {
+                let known = if p.id == PartyId::P0 { &a } else { &b };
+                p.run(async { to_ring(p, &low_sum(p, &planes(known, width), width, a.len()).await?).await })
+            });
+            assert_eq!(spent.rounds, low_sum_cost(width).rounds + 2);
+            let bit = |k: u32, i: usize| i64::from(((a[i] + b[i]) >> k & 1) as u8);
+            let want: Vec<i64> =
+                (0..width).flat_map(|k| (0..a.len()).map(move |i| (k, i))).map(|(k, i)| bit(k, i)).collect();
+            assert_eq!(open(&sum), want, "width {width}");
+        }
+    }
+
+    #[test]
+    fn long_numbers_and_long_carries() {
+        let mut rng = ChaCha12Rng::seed_from_u64(5);
+        for width in [6u32, 8, 15, 16, 17, 31, 32, 39, 61, 63] {
+            let mask = (1u64 << width) - 1;
+            let mut a: Vec<u64> = (0..130).map(|_| rng.random::<u64>() & mask).collect();
+            let mut b: Vec<u64> = (0..130).map(|_| rng.random::<u64>() & mask).collect();
+            for i in 0..60 {
+                // a + b = 2^width - 1 + {0, 1}: the carry runs through every chunk or stops just short.
+                b[i] = mask - a[i] + u64::from(i % 2 == 1 && a[i] > 0);
+            }
+            (a[60], b[60], a[61], b[61]) = (0, 0, mask, mask);
+            let want: Vec<i64> = a.iter().zip(&b).map(|(a, b)| i64::from(a + b > mask)).collect();
+            assert_eq!(carries(&a, &b, width), want, "width {width}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Conjunction of bit vectors, and of many of them.
+//!
+//! computes   x AND y, 64 bits a word
+//! cost       1 round, 3 bits an element, all parties ([`AND`]); a conjunction of n vectors takes ceil(log2 n) rounds
+//! reveals    nothing: every message is masked with a fresh sharing of zero
+//! source     Araki et al. (CCS 2016), over Z_2
+
+use crate::cost::Cost;
+use crate::error::Result;
+use crate::net::Neighbour;
+use crate::party::Party;
+use crate::share::BitShare;
+
+/// One conjunction.
+pub const AND: Cost = Cost { rounds: 1, bits_per_element: 3 };
+
+/// x AND y.
+///
+/// # Errors
+/// Those of the transport.
+pub async fn and(p: &Party, x: &BitShare, y: &BitShare) -> Result<BitShare> {
+    const STEP: &str = "and";
+    debug_assert_eq!((x.blocks, x.len), (y.blocks, y.len));
+    let mut own: Vec<u64> =
+        (0..x.own.len()).map(|i| (x.own[i] & (y.own[i] ^ y.next[i])) ^ (x.next[i] & y.own[i])).collect();
+    let (i, t) = (p.id.index(), p.ticket());
+    p.stream((i + 1) % 3).xor(t, 0, &mut own);
+    p.stream(i).xor(t, 0, &mut own);
+    p.say(STEP, Neighbour::Previous, |m| m.extend_from_slice(&own));
+    let heard = p.hear(STEP, [0, own.len()]).await;
+    let next = heard.from(Neighbour::Next).to_vec();
+    Ok(BitShare { blocks: x.blocks, len: x.len, own, next })
+}
+
+/// The conjunction of `groups` groups of `factors` blocks each: factor k of group g is block k * groups + g. One block a group.
+///
+/// # Errors
+/// Those of the transport.
+pub async fn and_all(p: &Party, bits: BitShare, groups: usize) -> Result<BitShare> {
+    let mut bits = bits;
+    while bits.blocks > groups {
+        let factors = bits.blocks / groups;
+        let half = factors / 2;
+        let left = bits.gather(0..half * groups);
+        let right = bits.gather(half * groups..2 * half * groups);
+        let rest = bits.gather(2 * half * groups..bits.blocks);
+        bits = and(p, &left, &right).await?.append(&rest);
+    }
+    Ok(bits)
+}

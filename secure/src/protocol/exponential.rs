@@ -1,0 +1,85 @@
+//! exp(d) for d <= 0.
+//!
+//! computes   section 6 of the arithmetic: 2^(d log2 e), the integer part by bits, the fraction by a polynomial of degree 4;
+//!            exactly 0 below the cut, exactly 1 at 0
+//! requires   d <= 0, |d| < 2^(K-1), scale f in and out
+//! cost       16 rounds with K = 32 and probabilistic rounding: comparison 5, bits 2, three truncated products 9
+//! error      see `reference::fixed::exponential`
+//! reveals    nothing
+//! source     Aly and Smart, *Benchmarking privacy preserving scientific operations* (eprint 2019/354), section 4
+//!
+//! y = d log2 e (31 fraction bits) is a + b with a known to party 0 and b to parties 1 and 2. Its fraction is
+//! a mod 2^31 + b mod 2^31 - carry 2^31. Its integer part is (a >> 31) + (b >> 31) + carry, so 2^n = 2^(n') (1 + carry) with n' the five-bit
+//! sum of the two shifted numbers, whose bits need no carry from below and are ready early.
+
+use super::adder::{carry, low_sum};
+use super::compare::{planes_of, sign};
+use super::convert::to_ring;
+use super::input::from_party_0;
+use super::multiply::{multiply, product_parts};
+use super::truncate::{truncate, truncate_product};
+use crate::error::Result;
+use crate::party::{Party, PartyId};
+use crate::share::{Parts, Share};
+use futures_util::try_join;
+use reference::spec::constants::{EXP_C1, EXP_C2, EXP_C3, EXP_C4};
+
+const FRACTION: u32 = 31;
+const INTEGER: u32 = 5;
+
+/// exp of every element.
+///
+/// # Errors
+/// Those of the transport.
+pub async fn exponential(p: &Party, d: &Share) -> Result<Share> {
+    let (n, (rows, cols)) = (d.len(), d.shape());
+    let d = d.clone().reshape(1, n);
+    let y = d.scale(p.fixed.exp_log2e()).plus_public(p.id, 31 << FRACTION);
+    let known = y.two_sided(p.id);
+
+    let carry_bit = async { to_ring(p, &carry(p, &planes_of(&known, 1, n, 0, FRACTION), FRACTION, 1, n).await?).await };
+    let not_cut =
+        async { to_ring(p, &sign(p, &d.clone().plus_public(p.id, p.fixed.exp_cut())).await?.not(p.id)).await };
+    // prod_k (1 + n'_k (2^(2^k) - 1)), a power of two below 2^32.
+    let power = async {
+        let bits = to_ring(p, &low_sum(p, &planes_of(&known, 1, n, FRACTION, INTEGER), INTEGER, n).await?).await?;
+        let factor = |k: usize| bits.row_range(k, k + 1).scale((1 << (1 << k)) - 1).plus_public(p.id, 1);
+        let (f0, f1) = (factor(0).stack(&factor(2))?, factor(1).stack(&factor(3))?);
+        let pairs = multiply(p, &f0, &f1).await?;
+        let four = multiply(p, &pairs.row_range(0, 1), &pairs.row_range(1, 2)).await?;
+        multiply(p, &four, &factor(4)).await
+    };
+    let fraction_a = async {
+        let low: Vec<u64> = known.iter().map(|v| v & ((1 << FRACTION) - 1)).collect();
+        let mut a = from_party_0(p, if p.id == PartyId::P0 { &low } else { &[] }, n).await?.reshape(1, n);
+        match p.id {
+            PartyId::P0 => {}
+            PartyId::P1 => a.next = low,
+            PartyId::P2 => a.own = low,
+        }
+        Ok(a)
+    };
+
+    let (carry_bit, not_cut, power, fraction) = try_join!(carry_bit, not_cut, power, fraction_a)?;
+    let r = fraction.minus(&carry_bit.shift_left(FRACTION))?;
+
+    let scale = async {
+        let last = multiply(p, &carry_bit.clone().plus_public(p.id, 1), &not_cut).await?;
+        multiply(p, &power, &last).await
+    };
+    let (scale, polynomial) = try_join!(scale, polynomial(p, &r))?;
+    let product = product_parts(p, &scale, &polynomial)?;
+    Ok(truncate_product(p, product, 60 - p.fixed.fraction_bits, "head/exp/scale").await?.reshape(rows, cols))
+}
+
+/// 2^r for r in [0, 1), scale 31 in, scale 29 out.
+async fn polynomial(p: &Party, r: &Share) -> Result<Share> {
+    let (r1, r2) = try_join!(
+        truncate(p, r, 11, "head/exp/fraction"),
+        truncate_product(p, product_parts(p, r, r)?, 42, "head/exp/square")
+    )?;
+    let t = r1.scale(EXP_C3).plus(&r2.scale(EXP_C4))?.plus_public(p.id, EXP_C2);
+    let mut sum: Parts = product_parts(p, &r2, &t)?.plus_public(p.id, 1 << 60);
+    sum.add_share(&r.scale(EXP_C1))?;
+    truncate_product(p, sum, 31, "head/exp/polynomial").await
+}

@@ -1,0 +1,473 @@
+//! Truncation: division by 2^s with probabilistic or nearest rounding, without failure.
+//!
+//! computes   probabilistic: floor(v / 2^s) + c, P[c = 1] = (v mod 2^s) / 2^s exactly; nearest: floor((v + 2^(s-1)) / 2^s)
+//! requires   -2^62 <= v < 2^62 (nearest: v + 2^(s-1) in that range), 1 <= s <= 61. Outside, the result may be off by 2^(64-s)
+//! cost       probabilistic, fused with a product: 3 rounds, 24 bytes + s bits (rounded up to 16, 32 or 64) + 2 bits an element
+//!            ([`probabilistic_cost`]); nearest: the product's resharing, an s-bit carry and 2 rounds ([`nearest_cost`])
+//! error      probabilistic: in (-1, 1) units, mean 0; nearest: at most 1/2 unit
+//! reveals    nothing by its messages; the probabilistic coin depends on party 0's view (see "The coin")
+//! source     own variant of the two-party truncation with a helper; compare Dalskov, Escudero and Keller, *Secure evaluation of
+//!            quantized neural networks* (PETS 2020)
+//!
+//! # Shape of the value
+//!
+//! V' = v + 2^62 (nearest: + 2^(s-1)) is in [0, 2^63) and is brought into the form x0 - m mod 2^64, x0 known to party 0. Then
+//!
+//! ```text
+//! floor(V' / 2^s) = (x0 >> s) - (m >> s) + [x0 < m] 2^(64-s) - [x0 mod 2^s < m mod 2^s]
+//! ```
+//!
+//! and because V' < 2^63, x0 < m exactly if msb(m) = 1 and msb(x0) = 0. So the borrow costs one AND of two privately known bits, and
+//! only its lowest s bits count (it is multiplied by 2^(64-s)).
+//!
+//! # Probabilistic
+//!
+//! The last bit of the formula is simply left out: the result is one higher with probability (V' mod 2^s) / 2^s, as x0 is uniform.
+//! The product arrives in additive parts z_0 + z_1 + z_2:
+//!
+//! ```text
+//! round 1   party 2 -> 1   z_2 - r            r = stream 0: x0 = z_0 + r + 2^62 at party 0, m = -(z_1 + z_2 - r) at party 1
+//!           party 2 -> 1   ab - g             a (stream 0), b (stream 2) random bits, g (stream 0) a random number of s bits
+//!           party 0 -> 1   d = u ^ a          u = NOT msb(x0)
+//! round 2   party 1 -> 0   e = w ^ b          w = msb(m)
+//!           party 1 -> 0   y_1 - r_2          y_1 = -(m >> s) + 2^(64-s) (d e + d (1-2e) b + (1-2d)(1-2e) (ab - g)), r_2 = stream 2
+//! round 3   party 0 -> 1   y_0 - r_0 + (y_1 - r_2) = r_1    y_0 = (x0 >> s) - 2^(62-s) + 2^(64-s) (e (1-2d) a + (1-2d)(1-2e) g)
+//! ```
+//!
+//! u w = (d ^ a)(e ^ b) expands into the two brackets. The result's components are r_0, r_1, r_2.
+//!
+//! # The coin
+//!
+//! c = [x0 mod 2^s < m mod 2^s]. Given v, it is independent of everything but x0: party 0, who knows x0, learns something of v mod 2^s
+//! if it ever learns c. That is the known caveat of probabilistic truncation; nearest rounding does not have it.
+//!
+//! # Nearest
+//!
+//! On a replicated value party 0 knows x0 = x_0 + x_1 and parties 1 and 2 know m = -x_2. The last bit is the carry out of
+//! m + (2^s - 1 - x0 mod 2^s); party 0 shares its three numbers, and parties 1 and 2 return what they can multiply.
+
+use super::adder::{carry, carry_cost};
+use super::compare::planes_of;
+use super::convert::two_sided_bits;
+use super::multiply::{RESHARE, reshare};
+use crate::cost::Cost;
+use crate::error::{Error, Result};
+use crate::net::Neighbour;
+use crate::party::{Party, PartyId};
+use crate::share::{Parts, Share};
+use reference::spec::Rounding;
+
+const STEP: &str = "truncate";
+const OFFSET: u64 = 1 << 62;
+
+/// Cost of [`truncate_product`] with probabilistic rounding.
+pub const fn probabilistic_cost(shift: u32) -> Cost {
+    Cost { rounds: 3, bits_per_element: 3 * 64 + 2 + packed_width(shift) as u64 }
+}
+
+/// Cost of [`truncate`] with nearest rounding (a product's resharing comes on top: [`RESHARE`]).
+pub const fn nearest_cost(shift: u32) -> Cost {
+    let carry = carry_cost(shift);
+    Cost { rounds: carry.rounds + 2, bits_per_element: carry.bits_per_element + 5 * 64 }
+}
+
+/// Cost of [`truncate_product`] with nearest rounding.
+pub const fn nearest_product_cost(shift: u32) -> Cost {
+    let (reshare, nearest) = (RESHARE, nearest_cost(shift));
+    Cost {
+        rounds: reshare.rounds + nearest.rounds,
+        bits_per_element: reshare.bits_per_element + nearest.bits_per_element,
+    }
+}
+
+/// Bits that a number of `s` bits takes in a message.
+const fn packed_width(s: u32) -> u32 {
+    match s {
+        0..=16 => 16,
+        17..=32 => 32,
+        _ => 64,
+    }
+}
+
+/// Truncates an unreduced product, given by its additive parts, by `shift` bits. `name` is the truncation's name in the
+/// arithmetic specification.
+///
+/// # Errors
+/// A shift outside 1..=61; those of the transport.
+pub async fn truncate_product(p: &Party, parts: Parts, shift: u32, name: impl AsRef<str>) -> Result<Share> {
+    check(shift)?;
+    match p.rounding {
+        Rounding::Probabilistic => probabilistic(p, parts, shift, name.as_ref()).await,
+        Rounding::Nearest => {
+            let x = reshare(p, parts).await?;
+            nearest(p, &x, shift, name.as_ref()).await
+        }
+    }
+}
+
+/// Truncates a replicated value by `shift` bits.
+///
+/// # Errors
+/// A shift outside 1..=61; those of the transport.
+pub async fn truncate(p: &Party, x: &Share, shift: u32, name: impl AsRef<str>) -> Result<Share> {
+    check(shift)?;
+    match p.rounding {
+        Rounding::Probabilistic => probabilistic(p, x.parts(), shift, name.as_ref()).await,
+        Rounding::Nearest => nearest(p, x, shift, name.as_ref()).await,
+    }
+}
+
+fn check(shift: u32) -> Result<()> {
+    if (1..=61).contains(&shift) {
+        return Ok(());
+    }
+    Err(Error::misuse(format!("truncation by {shift} bits; the ring allows 1 to 61")))
+}
+
+// Purposes of the streams within one call.
+const R: u8 = 0;
+const A: u8 = 1;
+const B: u8 = 2;
+const G: u8 = 3;
+const R_0: u8 = 4;
+const R_2: u8 = 5;
+const RHO_1: u8 = 6;
+const RHO_2: u8 = 7;
+const C_0: u8 = 8;
+const U_0: u8 = 9;
+
+async fn probabilistic(p: &Party, parts: Parts, shift: u32, name: &str) -> Result<Share> {
+    let Parts { rows, cols, part: mut z } = parts;
+    let (n, t) = (z.len(), p.ticket());
+    let words = n.div_ceil(64);
+    let correlated = packed_words(n, shift);
+    let up = 64 - shift;
+    let (own, next) = match p.id {
+        PartyId::P0 => {
+            p.stream(0).add(t, R, &mut z);
+            z.iter_mut().for_each(|v| *v = v.wrapping_add(OFFSET));
+            p.note_truncation(name, shift, &z);
+            let a = p.stream(0).words(t, A, words);
+            let mut d = msb_words(&z);
+            d.iter_mut().zip(&a).for_each(|(d, a)| *d = !*d ^ a);
+            p.say(STEP, Neighbour::Next, |m| m.extend_from_slice(&d));
+            p.hear(STEP, [0, 0]).await;
+            let r_0 = p.stream(0).words(t, R_0, n);
+            // y_0 - r_0 without the terms that wait for e; g and r_0 are subtracted from z in place.
+            let g = p.stream(0).words(t, G, n);
+            {
+                let heard = p.hear(STEP, [0, words + n]).await;
+                let message = heard.from(Neighbour::Next);
+                let (e, y_1) = message.split_at(words);
+                for_bits(n, |w, k, i| {
+                    let (d, e, a) = (d[w] >> k & 1, e[w] >> k & 1, a[w] >> k & 1);
+                    // (1-2d)(e a + (1-2e) g)
+                    let borrow = negate_if(d, (e & a).wrapping_add(negate_if(e, g[i])));
+                    z[i] = (z[i] >> shift)
+                        .wrapping_sub(OFFSET >> shift)
+                        .wrapping_add(borrow << up)
+                        .wrapping_sub(r_0[i])
+                        .wrapping_add(y_1[i]);
+                });
+            }
+            p.say(STEP, Neighbour::Next, |m| m.extend_from_slice(&z));
+            p.hear(STEP, [0, 0]).await;
+            (r_0, z)
+        }
+        PartyId::P1 => {
+            let b = p.stream(2).words(t, B, words);
+            let r_2 = p.stream(2).words(t, R_2, n);
+            let mut e;
+            {
+                let heard = p.hear(STEP, [words, n + correlated]).await;
+                let d = heard.from(Neighbour::Previous);
+                let from_2 = heard.from(Neighbour::Next);
+                let (z_2, ab) = from_2.split_at(n);
+                for (m, z_2) in z.iter_mut().zip(z_2) {
+                    *m = m.wrapping_add(*z_2).wrapping_neg();
+                }
+                p.note_truncation(name, shift, &z);
+                e = msb_words(&z);
+                e.iter_mut().zip(&b).for_each(|(e, b)| *e ^= b);
+                let unpacked = Packed { words: ab, width: packed_width(shift) };
+                for_bits(n, |w, k, i| {
+                    let (d, e, b) = (d[w] >> k & 1, e[w] >> k & 1, b[w] >> k & 1);
+                    // d e + d (1-2e) b + (1-2d)(1-2e) (ab - g)
+                    let corrected = negate_if(d ^ e, unpacked.get(i));
+                    let borrow = (d & e).wrapping_add(negate_if(e, d & b)).wrapping_add(corrected);
+                    z[i] = (borrow << up).wrapping_sub(z[i] >> shift).wrapping_sub(r_2[i]);
+                });
+            }
+            p.say(STEP, Neighbour::Previous, |m| {
+                m.extend_from_slice(&e);
+                m.extend_from_slice(&z);
+            });
+            p.hear(STEP, [0, 0]).await;
+            let heard = p.hear(STEP, [n, 0]).await;
+            z.copy_from_slice(&heard.from(Neighbour::Previous));
+            (z, r_2)
+        }
+        PartyId::P2 => {
+            p.stream(0).sub(t, R, &mut z);
+            let (a, b) = (p.stream(0).words(t, A, words), p.stream(2).words(t, B, words));
+            let mut ab = p.stream(0).words(t, G, n);
+            for_bits(n, |w, k, i| ab[i] = ((a[w] & b[w]) >> k & 1).wrapping_sub(ab[i]));
+            p.say(STEP, Neighbour::Previous, |m| {
+                m.extend_from_slice(&z);
+                pack(&ab, packed_width(shift), m);
+            });
+            p.hear(STEP, [0, 0]).await;
+            p.hear(STEP, [0, 0]).await;
+            p.hear(STEP, [0, 0]).await;
+            p.stream(2).fill(t, R_2, &mut z);
+            p.stream(0).fill(t, R_0, &mut ab);
+            (z, ab)
+        }
+    };
+    Ok(Share::new(rows, cols, own, next))
+}
+
+async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> {
+    let n = x.len();
+    let offset = OFFSET + (1 << (shift - 1));
+    // Party 0: x0. Parties 1 and 2: m = -x_2.
+    let mut known = x.two_sided(p.id);
+    match p.id {
+        PartyId::P0 => known.iter_mut().for_each(|v| *v = v.wrapping_add(offset)),
+        _ => known.iter_mut().for_each(|v| *v = v.wrapping_neg()),
+    }
+    if p.id != PartyId::P2 {
+        p.note_truncation(name, shift, &known);
+    }
+    let low: Vec<u64> = if p.id == PartyId::P0 { known.iter().map(|v| !v).collect() } else { known.clone() };
+    let planes = planes_of(&low, 1, n, 0, shift);
+    let last = two_sided_bits(p, &carry(p, &planes, shift, 1, n).await?);
+
+    let (t, up) = (p.ticket(), 64 - shift);
+    // last = c + l - 2 c l, c at party 0, l at parties 1 and 2; borrow = u w. Party 0 shares c, u and the rest of what it knows.
+    let (own, next) = match p.id {
+        PartyId::P0 => {
+            let c_0 = p.stream(0).words(t, C_0, n);
+            let u_0 = p.stream(0).words(t, U_0, n);
+            let mut own = p.stream(0).words(t, R_0, n);
+            let mut next = vec![0; n];
+            for i in 0..n {
+                next[i] = (known[i] >> shift).wrapping_sub(OFFSET >> shift).wrapping_sub(last[i]).wrapping_sub(own[i]);
+            }
+            p.say(STEP, Neighbour::Next, |m| {
+                m.extend((0..n).map(|i| last[i].wrapping_sub(c_0[i])));
+                m.extend((0..n).map(|i| (!known[i] >> 63).wrapping_sub(u_0[i])));
+                m.extend_from_slice(&next);
+            });
+            p.hear(STEP, [0, 0]).await;
+            let heard = p.hear(STEP, [n, n]).await;
+            let (from_2, from_1) = (heard.from(Neighbour::Previous), heard.from(Neighbour::Next));
+            for i in 0..n {
+                own[i] = own[i].wrapping_add(from_2[i]);
+                next[i] = next[i].wrapping_add(from_1[i]);
+            }
+            (own, next)
+        }
+        PartyId::P1 => {
+            let message = p.hear(STEP, [3 * n, 0]).await.from(Neighbour::Previous).to_vec();
+            let (c_1, rest) = message.split_at(n);
+            let (u_1, base) = rest.split_at(n);
+            let (mine, component_2) = nearest_products(p, t, &known, &last, c_1, u_1, shift, up, RHO_1);
+            p.say(STEP, Neighbour::Previous, |m| m.extend_from_slice(&mine));
+            p.hear(STEP, [0, 0]).await;
+            (base.iter().zip(&mine).map(|(b, v)| b.wrapping_add(*v)).collect(), component_2)
+        }
+        PartyId::P2 => {
+            p.hear(STEP, [0, 0]).await;
+            let (c_0, u_0) = (p.stream(0).words(t, C_0, n), p.stream(0).words(t, U_0, n));
+            let (mut mine, component_2) = nearest_products(p, t, &known, &last, &c_0, &u_0, shift, up, RHO_2);
+            p.say(STEP, Neighbour::Next, |m| m.extend_from_slice(&mine));
+            p.hear(STEP, [0, 0]).await;
+            p.stream(0).add(t, R_0, &mut mine);
+            (component_2, mine)
+        }
+    };
+    Ok(Share::new(x.rows, x.cols, own, next))
+}
+
+/// 2 l c_j + 2^(64-s) w u_j under this party's mask, and component 2: -(m >> s) - l plus both masks.
+#[allow(clippy::too_many_arguments)]
+fn nearest_products(
+    p: &Party,
+    t: crate::prg::Ticket,
+    m: &[u64],
+    l: &[u64],
+    c: &[u64],
+    u: &[u64],
+    shift: u32,
+    up: u32,
+    mask: u8,
+) -> (Vec<u64>, Vec<u64>) {
+    let n = m.len();
+    let mut mine = vec![0; n];
+    let mut component_2 = p.stream(2).words(t, mask, n);
+    for i in 0..n {
+        let w = m[i] >> 63;
+        mine[i] = (2 * l[i]).wrapping_mul(c[i]).wrapping_add(w.wrapping_mul(u[i]) << up).wrapping_sub(component_2[i]);
+    }
+    p.stream(2).add(t, RHO_1 + RHO_2 - mask, &mut component_2);
+    for i in 0..n {
+        component_2[i] = component_2[i].wrapping_sub(m[i] >> shift).wrapping_sub(l[i]);
+    }
+    (mine, component_2)
+}
+
+/// -v if the bit is 1.
+#[inline(always)]
+fn negate_if(bit: u64, v: u64) -> u64 {
+    let mask = bit.wrapping_neg();
+    (v ^ mask).wrapping_sub(mask)
+}
+
+/// Calls f(word, bit, index) for 0..n.
+#[inline(always)]
+fn for_bits(n: usize, mut f: impl FnMut(usize, usize, usize)) {
+    for w in 0..n.div_ceil(64) {
+        for k in 0..64.min(n - 64 * w) {
+            f(w, k, 64 * w + k);
+        }
+    }
+}
+
+/// The most significant bits, 64 a word.
+fn msb_words(values: &[u64]) -> Vec<u64> {
+    values.chunks(64).map(|c| c.iter().enumerate().fold(0, |w, (k, v)| w | (v >> 63) << k)).collect()
+}
+
+fn packed_words(n: usize, shift: u32) -> usize {
+    n.div_ceil((64 / packed_width(shift)) as usize)
+}
+
+/// Appends the lowest `width` bits of every value.
+fn pack(values: &[u64], width: u32, out: &mut Vec<u64>) {
+    if width == 64 {
+        return out.extend_from_slice(values);
+    }
+    let mask = (1 << width) - 1;
+    out.extend(
+        values
+            .chunks((64 / width) as usize)
+            .map(|c| c.iter().enumerate().fold(0, |w, (k, v)| w | (v & mask) << (k as u32 * width))),
+    );
+}
+
+/// What [`pack`] wrote; only the lowest `width` bits of an element mean anything.
+struct Packed<'a> {
+    words: &'a [u64],
+    width: u32,
+}
+
+impl Packed<'_> {
+    #[inline(always)]
+    fn get(&self, i: usize) -> u64 {
+        match self.width {
+            16 => self.words[i / 4] >> (16 * (i % 4)),
+            32 => self.words[i / 2] >> (32 * (i % 2)),
+            _ => self.words[i],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{open, share, world};
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha12Rng;
+    use reference::spec::FixedSpec;
+
+    /// Boundary values first, both signs, then exact multiples and ties, then random ones of every size.
+    fn operands(shift: u32) -> Vec<i64> {
+        let mut v: Vec<i64> = vec![0];
+        for m in [1, 2, 1 << 16, 1 << 31, 1 << 46, 1 << 61, (1 << 62) - (1 << (shift - 1)) - 1] {
+            v.extend([m, -m, m - 1, 1 - m]);
+        }
+        for k in [-5i64, -1, 0, 1, 7] {
+            let multiple = k << shift;
+            let half = 1i64 << (shift - 1);
+            v.extend([multiple, multiple + half, multiple + half - 1, multiple - 1, multiple + 1]);
+        }
+        let mut rng = ChaCha12Rng::seed_from_u64(u64::from(shift));
+        v.extend((0..500).map(|i| rng.random::<i64>() >> (2 + i % 60)));
+        v.retain(|x| i128::from(*x).abs() < (1 << 62) - (1i128 << (shift - 1)));
+        v
+    }
+
+    #[test]
+    fn nearest_is_exact_for_every_shift() {
+        for shift in [1, 2, 3, 4, 5, 11, 16, 17, 27, 39, 44, 50] {
+            let v = operands(shift);
+            let x = share(v.len(), 1, &v);
+            let (y, spent, _) =
+                world(FixedSpec::default(), Rounding::Nearest, |p| p.run(truncate(p, &x[p.id.index()], shift, "t")));
+            let want: Vec<i64> =
+                v.iter().map(|x| ((i128::from(*x) + (1i128 << (shift - 1))) >> shift) as i64).collect();
+            assert_eq!(open(&y), want, "shift {shift}");
+            assert_eq!(spent.rounds, nearest_cost(shift).rounds, "shift {shift}");
+        }
+    }
+
+    #[test]
+    fn probabilistic_gives_the_floor_plus_the_recorded_coin() {
+        for shift in [1, 2, 11, 16, 29, 32, 39, 44, 60] {
+            let v = operands(shift);
+            let x = share(v.len(), 1, &v);
+            let (y, spent, records) = world(FixedSpec::default(), Rounding::Probabilistic, |p| {
+                p.run(truncate(p, &x[p.id.index()], shift, "t"))
+            });
+            assert_eq!(spent.rounds, probabilistic_cost(shift).rounds);
+            let (x0, m) = (&records[0].truncations[0].part, &records[1].truncations[0].part);
+            let low = |v: u64| v & ((1 << shift) - 1);
+            for (i, y) in open(&y).into_iter().enumerate() {
+                let coin = i64::from(low(x0[i]) < low(m[i]));
+                assert_eq!(y, (v[i] >> shift) + coin, "{} >> {shift}", v[i]);
+                assert!(coin == 0 || low(v[i] as u64) != 0, "an exact multiple never moves");
+            }
+        }
+    }
+
+    #[test]
+    fn the_cost_is_what_the_constants_say() {
+        for (rounding, cost) in
+            [(Rounding::Probabilistic, probabilistic_cost(16)), (Rounding::Nearest, nearest_product_cost(16))]
+        {
+            let n = 640;
+            let x = share(n, 1, &vec![12345; n]);
+            let (_, spent, _) =
+                world(FixedSpec::default(), rounding, |p| p.run(truncate_product(p, x[p.id.index()].parts(), 16, "t")));
+            assert_eq!((spent.rounds, spent.bytes * 8), (cost.rounds, cost.bits_per_element * n as u64), "{rounding}");
+        }
+    }
+
+    /// 2^22 truncations at each magnitude: floor or floor + 1 only, and the number of those that round up is not improbable under the
+    /// exact probability (|z| < 6: less than 2^-28 for a correct protocol at each magnitude).
+    #[test]
+    fn four_million_truncations_never_fail_and_round_up_as_often_as_they_should() {
+        const N: usize = 1 << 18;
+        for value in [3i64 << 14, -(1 << 30) + 77, (1 << 46) + 12345, -(1 << 46) - 1, (1 << 61) + 54321, -(1 << 61) + 3]
+        {
+            let v = vec![value; N];
+            let fraction = (value & 0xffff) as f64 / 65536.0;
+            let mut up = 0usize;
+            for _ in 0..16 {
+                let x = share(N, 1, &v);
+                let (y, ..) = world(FixedSpec::default(), Rounding::Probabilistic, |p| {
+                    p.run(truncate(p, &x[p.id.index()], 16, "t"))
+                });
+                for y in open(&y) {
+                    let c = y - (value >> 16);
+                    assert!(c == 0 || c == 1, "{value}: {y}");
+                    up += c as usize;
+                }
+            }
+            let n = (16 * N) as f64;
+            let z = (up as f64 - n * fraction) / (n * fraction * (1.0 - fraction)).sqrt();
+            assert!(z.abs() < 6.0, "{value}: {up} of {n} rounded up, expected {fraction}: z = {z}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+use crate::error::Result;
+use crate::party::{PartyId, same_shape};
+
+/// One party's replicated share of a matrix over Z_2^64.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Rows of the matrix.
+    pub rows: usize,
+    /// Columns of the matrix.
+    pub cols: usize,
+    /// Component i at party i, row-major.
+    pub own: Vec<u64>,
+    /// Component i + 1 at party i, row-major.
+    pub next: Vec<u64>,
+}
+
+/// One party's additive part of a matrix: the three parts add up to it. Not masked, so never sent as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// Rows of the matrix.
+    pub rows: usize,
+    /// Columns of the matrix.
+    pub cols: usize,
+    /// This party's part, row-major.
+    pub part: Vec<u64>,
+}
+
+impl Share {
+    /// A share from its two components.
+    pub fn new(rows: usize, cols: usize, own: Vec<u64>, next: Vec<u64>) -> Self {
+        debug_assert!(own.len() == rows * cols && next.len() == rows * cols);
+        Share { rows, cols, own, next }
+    }
+
+    /// The share of zero in which every component is zero: public.
+    pub fn zeros(rows: usize, cols: usize) -> Self {
+        Share::new(rows, cols, vec![0; rows * cols], vec![0; rows * cols])
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.own.len()
+    }
+
+    /// Whether there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.own.is_empty()
+    }
+
+    /// (rows, cols).
+    pub fn shape(&self) -> (usize, usize) {
+        (self.rows, self.cols)
+    }
+
+    /// The same elements in another shape.
+    #[must_use]
+    pub fn reshape(mut self, rows: usize, cols: usize) -> Self {
+        debug_assert_eq!(self.len(), rows * cols);
+        (self.rows, self.cols) = (rows, cols);
+        self
+    }
+
+    /// Applies a linear map to each component.
+    #[must_use]
+    pub fn map(&self, f: impl Fn(u64) -> u64) -> Self {
+        Share::new(
+            self.rows,
+            self.cols,
+            self.own.iter().map(|&v| f(v)).collect(),
+            self.next.iter().map(|&v| f(v)).collect(),
+        )
+    }
+
+    /// Times a public integer.
+    #[must_use]
+    pub fn scale(&self, by: i64) -> Self {
+        self.map(|v| v.wrapping_mul(by as u64))
+    }
+
+    /// Times 2^bits.
+    #[must_use]
+    pub fn shift_left(&self, bits: u32) -> Self {
+        self.map(|v| v << bits)
+    }
+
+    /// self += other.
+    ///
+    /// # Errors
+    /// Shapes differ.
+    pub fn add_assign(&mut self, other: &Share) -> Result<()> {
+        same_shape("add", self.shape(), other.shape())?;
+        zip(&mut self.own, &other.own, u64::wrapping_add);
+        zip(&mut self.next, &other.next, u64::wrapping_add);
+        Ok(())
+    }
+
+    /// self -= other.
+    ///
+    /// # Errors
+    /// Shapes differ.
+    pub fn sub_assign(&mut self, other: &Share) -> Result<()> {
+        same_shape("subtract", self.shape(), other.shape())?;
+        zip(&mut self.own, &other.own, u64::wrapping_sub);
+        zip(&mut self.next, &other.next, u64::wrapping_sub);
+        Ok(())
+    }
+
+    /// self + other.
+    ///
+    /// # Errors
+    /// Shapes differ.
+    pub fn plus(mut self, other: &Share) -> Result<Share> {
+        self.add_assign(other)?;
+        Ok(self)
+    }
+
+    /// self - other.
+    ///
+    /// # Errors
+    /// Shapes differ.
+    pub fn minus(mut self, other: &Share) -> Result<Share> {
+        self.sub_assign(other)?;
+        Ok(self)
+    }
+
+    /// Adds a public integer to every element: it goes into component 0.
+    #[must_use]
+    pub fn plus_public(mut self, id: PartyId, v: i64) -> Self {
+        match id {
+            PartyId::P0 => self.own.iter_mut().for_each(|x| *x = x.wrapping_add(v as u64)),
+            PartyId::P1 => {}
+            PartyId::P2 => self.next.iter_mut().for_each(|x| *x = x.wrapping_add(v as u64)),
+        }
+        self
+    }
+
+    /// v - self for a public v.
+    #[must_use]
+    pub fn from_public(&self, id: PartyId, v: i64) -> Self {
+        self.map(u64::wrapping_neg).plus_public(id, v)
+    }
+
+    /// Columns become rows.
+    #[must_use]
+    pub fn transpose(&self) -> Self {
+        let t = |v: &[u64]| {
+            let mut out = Vec::with_capacity(v.len());
+            for c in 0..self.cols {
+                out.extend((0..self.rows).map(|r| v[r * self.cols + c]));
+            }
+            out
+        };
+        Share::new(self.cols, self.rows, t(&self.own), t(&self.next))
+    }
+
+    /// Column sums, (1, cols).
+    #[must_use]
+    pub fn sum_rows(&self) -> Self {
+        let sum = |v: &[u64]| {
+            let mut out = vec![0u64; self.cols];
+            for row in v.chunks_exact(self.cols.max(1)) {
+                zip(&mut out, row, u64::wrapping_add);
+            }
+            out
+        };
+        Share::new(1, self.cols, sum(&self.own), sum(&self.next))
+    }
+
+    /// Row sums, (rows, 1).
+    #[must_use]
+    pub fn sum_cols(&self) -> Self {
+        let sum = |v: &[u64]| -> Vec<u64> {
+            v.chunks_exact(self.cols.max(1)).map(|row| row.iter().fold(0, |a: u64, &b| a.wrapping_add(b))).collect()
+        };
+        Share::new(self.rows, 1, sum(&self.own), sum(&self.next))
+    }
+
+    /// A column vector repeated to `cols` columns.
+    #[must_use]
+    pub fn broadcast(&self, cols: usize) -> Self {
+        debug_assert_eq!(self.cols, 1);
+        let rep = |v: &[u64]| v.iter().flat_map(|&x| std::iter::repeat_n(x, cols)).collect();
+        Share::new(self.rows, cols, rep(&self.own), rep(&self.next))
+    }
+
+    /// The rows of `self`, then those of `other`.
+    ///
+    /// # Errors
+    /// Widths differ.
+    pub fn stack(mut self, other: &Share) -> Result<Share> {
+        same_shape("stack", (0, self.cols), (0, other.cols))?;
+        self.own.extend_from_slice(&other.own);
+        self.next.extend_from_slice(&other.next);
+        self.rows += other.rows;
+        Ok(self)
+    }
+
+    /// Rows `from..to`.
+    #[must_use]
+    pub fn row_range(&self, from: usize, to: usize) -> Self {
+        let r = from * self.cols..to * self.cols;
+        Share::new(to - from, self.cols, self.own[r.clone()].to_vec(), self.next[r].to_vec())
+    }
+
+    /// Sum of the two components this party holds.
+    pub fn both(&self) -> Vec<u64> {
+        self.own.iter().zip(&self.next).map(|(a, b)| a.wrapping_add(*b)).collect()
+    }
+
+    /// The view that comparison and truncation work on: the value is a + b with a = x_0 + x_1 known to party 0 and b = x_2 known
+    /// to parties 1 and 2. Party 0 gets a, the others b.
+    pub fn two_sided(&self, id: PartyId) -> Vec<u64> {
+        match id {
+            PartyId::P0 => self.both(),
+            PartyId::P1 => self.next.clone(),
+            PartyId::P2 => self.own.clone(),
+        }
+    }
+
+    /// This party's additive part of the same value: component i.
+    pub fn parts(&self) -> Parts {
+        Parts { rows: self.rows, cols: self.cols, part: self.own.clone() }
+    }
+}
+
+impl Parts {
+    /// Adds (scaled) shares into the parts, locally.
+    ///
+    /// # Errors
+    /// Shapes differ.
+    pub fn add_share(&mut self, other: &Share) -> Result<()> {
+        same_shape("add", (self.rows, self.cols), other.shape())?;
+        zip(&mut self.part, &other.own, u64::wrapping_add);
+        Ok(())
+    }
+
+    /// self += other.
+    ///
+    /// # Errors
+    /// Shapes differ.
+    pub fn add_assign(&mut self, other: &Parts) -> Result<()> {
+        same_shape("add", (self.rows, self.cols), (other.rows, other.cols))?;
+        zip(&mut self.part, &other.part, u64::wrapping_add);
+        Ok(())
+    }
+
+    /// Adds a public integer: party 0 does.
+    #[must_use]
+    pub fn plus_public(mut self, id: PartyId, v: i64) -> Self {
+        if id == PartyId::P0 {
+            self.part.iter_mut().for_each(|x| *x = x.wrapping_add(v as u64));
+        }
+        self
+    }
+}
+
+fn zip(a: &mut [u64], b: &[u64], f: impl Fn(u64, u64) -> u64) {
+    for (x, y) in a.iter_mut().zip(b) {
+        *x = f(*x, *y);
+    }
+}

@@ -1,0 +1,70 @@
+use crate::error::{Error, Result};
+use crate::party::PartyId;
+
+/// One party's replicated exclusive-or share of `blocks` vectors of `len` bits, 64 a word. Every block starts on a word of its
+/// own; the bits beyond `len` in a block's last word mean nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BitShare {
+    /// Vectors.
+    pub blocks: usize,
+    /// Bits of each.
+    pub len: usize,
+    /// Component i at party i.
+    pub own: Vec<u64>,
+    /// Component i + 1 at party i.
+    pub next: Vec<u64>,
+}
+
+impl BitShare {
+    /// Words of one block.
+    pub fn words(&self) -> usize {
+        self.len.div_ceil(64)
+    }
+
+    /// self ^= other.
+    ///
+    /// # Errors
+    /// Shapes differ.
+    pub fn xor_assign(&mut self, other: &BitShare) -> Result<()> {
+        if (self.blocks, self.len) != (other.blocks, other.len) {
+            return Err(Error::misuse("exclusive or of bit vectors of different shapes"));
+        }
+        self.own.iter_mut().zip(&other.own).for_each(|(a, b)| *a ^= b);
+        self.next.iter_mut().zip(&other.next).for_each(|(a, b)| *a ^= b);
+        Ok(())
+    }
+
+    /// The complement: component 0 is flipped.
+    #[must_use]
+    pub fn not(mut self, id: PartyId) -> Self {
+        match id {
+            PartyId::P0 => self.own.iter_mut().for_each(|w| *w = !*w),
+            PartyId::P1 => {}
+            PartyId::P2 => self.next.iter_mut().for_each(|w| *w = !*w),
+        }
+        self
+    }
+
+    /// The blocks with these numbers, in this order.
+    #[must_use]
+    pub fn gather(&self, blocks: impl IntoIterator<Item = usize>) -> BitShare {
+        let w = self.words();
+        let mut out = BitShare { blocks: 0, len: self.len, own: Vec::new(), next: Vec::new() };
+        for b in blocks {
+            out.own.extend_from_slice(&self.own[b * w..(b + 1) * w]);
+            out.next.extend_from_slice(&self.next[b * w..(b + 1) * w]);
+            out.blocks += 1;
+        }
+        out
+    }
+
+    /// The blocks of `self`, then those of `other`.
+    #[must_use]
+    pub fn append(mut self, other: &BitShare) -> BitShare {
+        debug_assert_eq!(self.len, other.len);
+        self.own.extend_from_slice(&other.own);
+        self.next.extend_from_slice(&other.next);
+        self.blocks += other.blocks;
+        self
+    }
+}

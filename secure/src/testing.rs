@@ -1,0 +1,53 @@
+//! Three parties in one test.
+
+use crate::cost::Spent;
+use crate::engine::reconstruct;
+use crate::error::Result;
+use crate::net::memory::network;
+use crate::party::{Party, PartyId, Record};
+use crate::protocol::input::deal;
+use crate::share::Share;
+use reference::spec::{FixedSpec, Rounding};
+use std::time::Duration;
+
+/// Runs `program` as three parties on three threads, with operating-system randomness. Returns every party's answer, the cost, and what was recorded.
+pub fn world<T: Send>(
+    fixed: FixedSpec,
+    rounding: Rounding,
+    program: impl Fn(&Party) -> Result<T> + Sync,
+) -> ([T; 3], Spent, [Record; 3]) {
+    let program = &program;
+    let answers: Vec<(T, Spent, Record)> = std::thread::scope(|scope| {
+        let handles: Vec<_> = PartyId::ALL
+            .into_iter()
+            .zip(network(Duration::from_secs(30)))
+            .map(|(id, link)| {
+                scope.spawn(move || {
+                    let p = Party::connect(id, fixed, rounding, Box::new(link), None).expect("set-up");
+                    p.record(true);
+                    let answer = program(&p).expect("protocol");
+                    (answer, p.spent(), p.record(false))
+                })
+            })
+            .collect();
+        handles.into_iter().map(|h| h.join().expect("party")).collect()
+    });
+    let mut total = Spent::default();
+    let (mut out, mut records) = (Vec::new(), Vec::new());
+    for (t, spent, record) in answers {
+        total.join(&spent);
+        out.push(t);
+        records.push(record);
+    }
+    (out.try_into().ok().expect("three"), total, records.try_into().ok().expect("three"))
+}
+
+/// Shares of a column for each party.
+pub fn share(rows: usize, cols: usize, units: &[i64]) -> [Share; 3] {
+    deal(rows, cols, units, None).expect("randomness")
+}
+
+/// The value behind three shares, with the check that both copies of every component agree.
+pub fn open(shares: &[Share; 3]) -> Vec<i64> {
+    reconstruct(shares).expect("copies agree")
+}
