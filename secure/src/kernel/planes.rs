@@ -48,7 +48,7 @@ impl Kernel {
         assert_eq!(plane.len(), out.len().div_ceil(64), "one plane of {} values", out.len());
         #[cfg(target_arch = "x86_64")]
         if let (Kernel::Avx512, Some(gfni)) = (self, gfni::Gfni::new()) {
-            return gfni.from_bits(plane, out);
+            return gfni.spread(plane, out);
         }
         for (word, out) in plane.iter().zip(out.chunks_mut(64)) {
             for (i, out) in out.iter_mut().enumerate() {

@@ -30,7 +30,7 @@ impl Gfni {
     }
 
     /// As [`Kernel::from_bits`](super::Kernel::from_bits), which has checked the lengths.
-    pub fn from_bits(self, plane: &[u64], out: &mut [u64]) {
+    pub fn spread(self, plane: &[u64], out: &mut [u64]) {
         // SAFETY: `self` exists, so the features do.
         unsafe { from_bits(plane, out) }
     }
