@@ -11,4 +11,5 @@
 
 pub mod batches;
 pub mod f64;
+pub mod fixed;
 pub mod spec;
