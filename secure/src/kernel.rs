@@ -9,6 +9,7 @@
 //! | [`View`] (`view.rs`) | an operand: transposed, summed or gathered on the fly |
 //! | `blocked.rs` | packing and cache blocks, common to the vector kernels |
 //! | `portable.rs`, `avx2.rs`, `avx512.rs` | one register tile each |
+//! | `amx.rs`, `amx/unit.rs` | byte limbs on int8 tiles; the tile instructions |
 //! | `planes.rs`, `planes/gfni.rs` | 64-bit values to bit planes and back |
 //! | `ctr.rs`, `ctr/vaes.rs` | AES-128 in counter mode, fused with +, - and xor |
 
@@ -18,6 +19,8 @@ mod planes;
 mod portable;
 mod view;
 
+#[cfg(target_arch = "x86_64")]
+mod amx;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -41,6 +44,8 @@ pub enum Kernel {
     Avx2,
     /// 512-bit vectors with `vpmullq`; bit planes and AES in 512-bit vectors as well.
     Avx512,
+    /// Int8 tiles on byte limbs; everything else, and products too thin for the tiles, as `Avx512`.
+    Amx,
 }
 
 /// Why the kernel that `SECURE_KERNEL` asks for cannot be had.
@@ -56,7 +61,7 @@ pub enum SelectError {
 
 impl Kernel {
     /// Every kernel, slowest first.
-    pub const ALL: [Kernel; 3] = [Kernel::Portable, Kernel::Avx2, Kernel::Avx512];
+    pub const ALL: [Kernel; 4] = [Kernel::Portable, Kernel::Avx2, Kernel::Avx512, Kernel::Amx];
 
     /// The name that `SECURE_KERNEL` takes and reports print.
     pub fn name(self) -> &'static str {
@@ -64,6 +69,7 @@ impl Kernel {
             Kernel::Portable => "portable",
             Kernel::Avx2 => "avx2",
             Kernel::Avx512 => "avx512",
+            Kernel::Amx => "amx",
         }
     }
 
@@ -80,6 +86,9 @@ impl Kernel {
             Kernel::Avx2 => avx2::Avx2::new().is_none().then(|| "the processor has no AVX2".into()),
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512 => avx512::Avx512::new().is_none().then(|| "the processor has no AVX-512 F and DQ".into()),
+            // Its thin products run on the AVX-512 tile.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Amx => Kernel::Avx512.why_not().or_else(amx::why_not),
             #[cfg(not(target_arch = "x86_64"))]
             _ => Some("it needs an x86-64 processor".into()),
         }
@@ -154,16 +163,20 @@ impl Kernel {
     /// B in this kernel's panels, for an operand of several products.
     pub fn pack(self, b: View) -> Packed {
         let (rows, cols) = b.shape();
-        let data = match self {
+        let panels = match self {
             Kernel::Portable => blocked::pack(portable::Portable, b),
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => avx2::Avx2::new().expect("AVX2 is not available").pack(b),
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 => avx512::Avx512::new().expect("AVX-512 is not available").pack(b),
+            Kernel::Amx if !is_thin(b.shape()) => {
+                return Packed { kernel: self, rows, cols, data: Layout::Tiles(amx::pack(b)) };
+            }
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 | Kernel::Amx => avx512::Avx512::new().expect("AVX-512 is not available").pack(b),
             #[cfg(not(target_arch = "x86_64"))]
             _ => panic!("{} is not available", self.name()),
         };
-        Packed { kernel: self, rows, cols, data }
+        Packed { kernel: self, rows, cols, data: Layout::Panels(panels) }
     }
 
     /// Rows `first..` of the product, as many as `out` has.
@@ -173,7 +186,13 @@ impl Kernel {
             Operand::View(view) => blocked::Right::View(*view),
             Operand::Packed(packed) => {
                 assert_eq!(packed.kernel, self, "the operand was packed for another kernel");
-                blocked::Right::Packed(&packed.data)
+                match &packed.data {
+                    Layout::Panels(panels) => blocked::Right::Packed(panels),
+                    #[cfg(target_arch = "x86_64")]
+                    Layout::Tiles(tiles) => {
+                        return amx::run(a, first, amx::Right::Packed(tiles), shape, out, accumulate);
+                    }
+                }
             }
         };
         match self {
@@ -183,13 +202,24 @@ impl Kernel {
                 avx2::Avx2::new().expect("AVX2 is not available").product(a, first, b, shape, out, accumulate)
             }
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 => {
-                avx512::Avx512::new().expect("AVX-512 is not available").product(a, first, b, shape, out, accumulate)
-            }
+            Kernel::Avx512 | Kernel::Amx => match b {
+                blocked::Right::View(view) if self == Kernel::Amx && !is_thin(shape) => {
+                    amx::run(a, first, amx::Right::View(view), shape, out, accumulate)
+                }
+                _ => avx512::Avx512::new()
+                    .expect("AVX-512 is not available")
+                    .product(a, first, b, shape, out, accumulate),
+            },
             #[cfg(not(target_arch = "x86_64"))]
             _ => panic!("{} is not available", self.name()),
         }
     }
+}
+
+/// Whether more than half of a tile's 64 depths would be padding.
+#[cfg(target_arch = "x86_64")]
+fn is_thin((depth, _): (usize, usize)) -> bool {
+    depth < 32
 }
 
 /// [`Kernel::matmul`] by the [selected](Kernel::selected) kernel.
@@ -203,7 +233,14 @@ pub struct Packed {
     kernel: Kernel,
     rows: usize,
     cols: usize,
-    data: Vec<u64>,
+    data: Layout,
+}
+
+#[derive(Clone, Debug)]
+enum Layout {
+    Panels(Vec<u64>),
+    #[cfg(target_arch = "x86_64")]
+    Tiles(Vec<amx::Tile>),
 }
 
 /// A right operand: a [`View`], or [`Packed`] already.

@@ -76,7 +76,8 @@ impl CtrKey {
         if let Some(vaes) = &self.vaes {
             return vaes.run(first, out, combine);
         }
-        const BLOCKS: usize = 32;
+        // The cipher crate works on up to 64 blocks at once; what is left over it takes one by one.
+        const BLOCKS: usize = 64;
         let mut counter = first;
         for out in out.chunks_mut(2 * BLOCKS) {
             let mut blocks = [Array::from([0u8; 16]); BLOCKS];

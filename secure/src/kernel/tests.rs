@@ -1,6 +1,7 @@
 //! Every kernel of this machine against plain formulas: one table of shapes, one of values.
 
 use super::*;
+use proptest::prelude::{prop_assert, proptest};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -90,6 +91,16 @@ fn matmul_is_exact() {
             let old = words(&mut rng, m * n);
             for accumulate in [false, true] {
                 let expected = naive(a, b, accumulate.then_some(&old));
+                #[cfg(target_arch = "x86_64")]
+                if m * k * n > 0 && accumulate == (variant % 3 == 0) && m * n < 40_000 {
+                    // The AMX kernel with emulated instructions.
+                    use amx::{Right, emulated::Emulated, pack_all, product};
+                    let tiles = pack_all(&Emulated::new(), b);
+                    let right = if accumulate { Right::View(b) } else { Right::Packed(&tiles) };
+                    let mut out = old.clone();
+                    product(&mut Emulated::new(), a, 0, right, (k, n), &mut out, accumulate);
+                    assert!(out == expected, "emulated amx {m}x{k}x{n} variant {variant}");
+                }
                 for &kernel in &kernels {
                     let context = format!("{} {m}x{k}x{n} variant {variant} accumulate {accumulate}", kernel.name());
                     let mut out = old.clone();
@@ -102,6 +113,36 @@ fn matmul_is_exact() {
             }
         }
     }
+}
+
+proptest! {
+    /// (A0 + A1) (B0 + B1) accumulated from its four products is the product of the sums: linearity over the ring, at any shape.
+    #[test]
+    fn products_of_sums_expand(m in 1usize..50, k in 1usize..300, n in 1usize..50, seed: u64) {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let (a0, a1) = (words(&mut rng, m * k), words(&mut rng, m * k));
+        let (b0, b1) = (words(&mut rng, k * n), words(&mut rng, k * n));
+        for kernel in Kernel::ALL.into_iter().filter(|k| k.is_available()) {
+            let (mut at_once, mut expanded) = (vec![0; m * n], vec![0; m * n]);
+            kernel.matmul(View::sum(&a0, &a1, m, k), View::sum(&b0, &b1, k, n), &mut at_once, false);
+            for (a, b) in [(&a0, &b0), (&a0, &b1), (&a1, &b0), (&a1, &b1)] {
+                kernel.matmul(View::new(a, m, k), View::new(b, k, n), &mut expanded, true);
+            }
+            prop_assert!(at_once == expanded, "{}", kernel.name());
+        }
+    }
+}
+
+/// All limbs 255 at the deepest block: the accumulators' headroom (the emulation stops at an overflow).
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn amx_accumulators_do_not_overflow() {
+    let (m, k, n) = (2, 2100, 3);
+    let (a, b) = (vec![u64::MAX; m * k], vec![u64::MAX; k * n]);
+    let (a, b) = (View::new(&a, m, k), View::new(&b, k, n));
+    let mut out = vec![0; m * n];
+    amx::product(&mut amx::emulated::Emulated::new(), a, 0, amx::Right::View(b), (k, n), &mut out, false);
+    assert_eq!(out, vec![k as u64; m * n]);
 }
 
 #[test]
@@ -124,9 +165,14 @@ fn the_number_of_threads_changes_nothing() {
 fn selection_refuses_what_is_not_there() {
     assert_eq!(Kernel::by_name("portable"), Ok(Kernel::Portable));
     let unknown = Kernel::by_name("sse9").unwrap_err().to_string();
-    assert!(unknown.contains("\"sse9\"") && unknown.contains("portable, avx2, avx512"), "{unknown}");
+    assert!(unknown.contains("\"sse9\"") && unknown.contains("portable, avx2, avx512, amx"), "{unknown}");
     for kernel in Kernel::ALL {
         assert_eq!(Kernel::by_name(kernel.name()).is_ok(), kernel.is_available());
+        if let Some(why) = kernel.why_not() {
+            let error = Kernel::by_name(kernel.name()).unwrap_err().to_string();
+            assert!(error.contains(&format!("SECURE_KERNEL={}", kernel.name())) && error.contains(&why), "{error}");
+            assert!(error.lines().count() == 1 && error.contains(Kernel::best().name()), "{error}");
+        }
     }
     assert!(Kernel::best().is_available());
 }

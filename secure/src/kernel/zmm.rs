@@ -29,6 +29,27 @@ pub(super) fn unload(vector: __m512i) -> [u64; 8] {
     words
 }
 
+/// A vector as sixty-four bytes.
+#[target_feature(enable = "avx512f")]
+#[inline]
+pub(super) fn unload_bytes(vector: __m512i) -> [u8; 64] {
+    let mut bytes = [0; 64];
+    // SAFETY: as above.
+    unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), vector) };
+    bytes
+}
+
+/// Byte 8 b + i of the result is byte 8 i + b of the source: the transposition of an 8 × 8 matrix of bytes; `flip` reverses i.
+pub(super) const fn byte_transpose(flip: usize) -> [u8; 64] {
+    let mut index = [0; 64];
+    let mut at = 0;
+    while at < 64 {
+        index[at] = (8 * ((at % 8) ^ flip) + at / 8) as u8;
+        at += 1;
+    }
+    index
+}
+
 /// Word i of vector j of the result is word j of vector i of the argument.
 #[target_feature(enable = "avx512f")]
 #[inline]

@@ -5,7 +5,7 @@
 //! byte t of the 8 groups: the word of plane 8 b + t.
 #![allow(unsafe_code)]
 
-use crate::kernel::zmm::{load, load_bytes, transpose, unload};
+use crate::kernel::zmm::{byte_transpose, load, load_bytes, transpose, unload};
 use std::arch::x86_64::*;
 
 /// Proof that this CPU has AVX-512 F, BW, VBMI and GFNI: made by [`Gfni::new`] only.
@@ -34,17 +34,6 @@ impl Gfni {
         // SAFETY: `self` exists, so the features do.
         unsafe { from_bits(plane, out) }
     }
-}
-
-/// Byte 8 b + i of the result is byte 8 i + b of the source: the transposition of an 8 × 8 matrix of bytes; `flip` reverses i.
-const fn byte_transpose(flip: usize) -> [u8; 64] {
-    let mut index = [0; 64];
-    let mut at = 0;
-    while at < 64 {
-        index[at] = (8 * ((at % 8) ^ flip) + at / 8) as u8;
-        at += 1;
-    }
-    index
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]

@@ -1,0 +1,236 @@
+//! The AMX kernel: 64-bit products from 8-bit ones on int8 tiles.
+//!
+//! computes   with byte limbs x = sum_i x_i 2^8i, y likewise: x y mod 2^64 = sum over i + j <= 7 of x_i y_j 2^8(i+j), 36 limb products. The sum
+//!            C_s over i + j = s and the whole depth is one tile accumulator; the result is sum_s C_s 2^8s, wrapping
+//! headroom   C_s < 8 · depth · 255^2 < 2^32 for depth <= 8192; a block has at most `DEPTH` = 1024
+//! layout     A: 16 rows × 64 depths of one limb; B: 16 groups of four depths × 16 columns (`TDPBUUD` adds four byte products). Every tile is
+//!            one aligned kilobyte in the order of use: with strided tiles the loads, not the products, set the pace
+//! source     Intel Architecture Instruction Set Extensions Programming Reference (319433), chapter on AMX
+//!
+//! Everything but the instructions themselves ([`unit`]) is safe and generic over [`TileUnit`], so that the tests run it with an emulation
+//! on any processor.
+
+#[cfg(test)]
+pub(super) mod emulated;
+mod unit;
+
+use super::view::View;
+use std::cell::Cell;
+use std::sync::OnceLock;
+use unit::{Amx, Permission};
+
+/// One tile register's worth: 16 rows of 64 bytes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Tile([u8; 1024]);
+
+/// A tile machine with four accumulators, one A register and two B registers.
+pub(super) trait TileUnit {
+    /// Byte limb i of 64 values, for i = 0..8.
+    fn split(&self, values: &[u64; 64]) -> [[u8; 64]; 8];
+    /// Clears the accumulators.
+    fn clear(&mut self);
+    /// Loads the A register.
+    fn load_a(&mut self, tile: &Tile);
+    /// Loads B register `slot` (0 or 1).
+    fn load_b(&mut self, slot: usize, tile: &Tile);
+    /// `TDPBUUD`: accumulator[m][n] += sum over k < 16, t < 4 of A[m][4 k + t] B[k][4 n + t].
+    fn dot(&mut self, accumulator: usize, slot: usize);
+    /// Stores an accumulator, 16 × 16.
+    fn store(&mut self, accumulator: usize, sums: &mut [[u32; 16]; 16]);
+}
+
+/// B, still to be packed or packed whole.
+#[derive(Clone, Copy)]
+pub(super) enum Right<'a> {
+    View(View<'a>),
+    Packed(&'a [Tile]),
+}
+
+/// Rows and columns of an output block; depth of a tile.
+const SIDE: usize = 16;
+const DEEP: usize = 64;
+/// Depth and rows of A of a block: a mebibyte of tiles, half of this machine family's L2.
+const DEPTH: usize = 1024;
+const ROWS_BLOCK: usize = 128;
+
+/// Whether this machine can run the kernel: asked once per process, and granted only after a product has come out right.
+fn permission() -> Result<Permission, &'static str> {
+    static ANSWER: OnceLock<Result<Permission, String>> = OnceLock::new();
+    let answer = ANSWER.get_or_init(|| Permission::request().and_then(|granted| self_test(granted).map(|()| granted)));
+    answer.as_ref().copied().map_err(String::as_str)
+}
+
+/// The reason why this machine cannot run the kernel.
+pub(super) fn why_not() -> Option<String> {
+    permission().err().map(str::to_string)
+}
+
+fn self_test(granted: Permission) -> Result<(), String> {
+    let (m, k, n) = (19, 130, 21);
+    let word = |i: usize| (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let a: Vec<u64> = (0..m * k).map(word).collect();
+    let b: Vec<u64> = (0..k * n).map(|i| word(i + a.len())).collect();
+    let (a, b) = (View::new(&a, m, k), View::new(&b, k, n));
+    let (mut found, mut expected) = (vec![0; m * n], vec![0; m * n]);
+    product(&mut Amx::begin(granted), a, 0, Right::View(b), (k, n), &mut found, false);
+    super::Kernel::Portable.matmul(a, b, &mut expected, false);
+    if found == expected { Ok(()) } else { Err("its self-test gave a wrong product".into()) }
+}
+
+/// [`product`] by the tile unit of this processor; panics unless [`why_not`] is `None`.
+pub(super) fn run(a: View, first: usize, b: Right, shape: (usize, usize), out: &mut [u64], accumulate: bool) {
+    product(&mut Amx::begin(permission().expect("AMX is not available")), a, first, b, shape, out, accumulate);
+}
+
+/// All of B in tiles, for [`Right::Packed`].
+pub(super) fn pack(b: View) -> Vec<Tile> {
+    pack_all(&Amx::begin(permission().expect("AMX is not available")), b)
+}
+
+/// Rows `first..first + out.len() / n` of A times B, into those rows of the output. `shape` is (depth, n).
+pub(super) fn product<U: TileUnit>(
+    unit: &mut U,
+    a: View,
+    first: usize,
+    b: Right,
+    (k, n): (usize, usize),
+    out: &mut [u64],
+    accumulate: bool,
+) {
+    let m = out.len() / n;
+    let (mut left, mut right) = (LEFT.take(), RIGHT.take());
+    for from in (0..k).step_by(DEPTH) {
+        let to = k.min(from + DEPTH);
+        // Tiles of a strip of 16 rows or columns: 8 limbs for every 64 depths.
+        let strip = 8 * (to - from).div_ceil(DEEP);
+        let right: &[Tile] = match b {
+            Right::Packed(all) => &all[8 * (from / DEEP) * n.div_ceil(SIDE)..][..strip * n.div_ceil(SIDE)],
+            Right::View(view) => {
+                right.clear();
+                pack_right(unit, view, (from, to), &mut right);
+                &right
+            }
+        };
+        for i in (0..m).step_by(ROWS_BLOCK) {
+            let rows = ROWS_BLOCK.min(m - i);
+            left.clear();
+            pack_left(unit, a, (first + i, first + i + rows), (from, to), &mut left);
+            for (j, right) in (0..n).step_by(SIDE).zip(right.chunks_exact(strip)) {
+                for (r, left) in (0..rows).step_by(SIDE).zip(left.chunks_exact(strip)) {
+                    let sums = block(unit, left, right);
+                    let cols = SIDE.min(n - j);
+                    for (row, sums) in sums.iter().enumerate().take(rows - r) {
+                        let out = &mut out[(i + r + row) * n + j..][..cols];
+                        for (out, &sum) in out.iter_mut().zip(sums) {
+                            *out = if from > 0 || accumulate { out.wrapping_add(sum) } else { sum };
+                        }
+                    }
+                }
+            }
+        }
+    }
+    LEFT.set(left);
+    RIGHT.set(right);
+}
+
+thread_local! {
+    static LEFT: Cell<Vec<Tile>> = const { Cell::new(Vec::new()) };
+    static RIGHT: Cell<Vec<Tile>> = const { Cell::new(Vec::new()) };
+}
+
+/// One 16 × 16 block over the depth of its strips. Four weights s = i + j at a time, as there are four accumulators: 10 products of
+/// limbs for s < 4, then 26. A load takes half as long as a product and there are fewer than two a product, so the loads hide.
+fn block<U: TileUnit>(unit: &mut U, left: &[Tile], right: &[Tile]) -> [[u64; 16]; 16] {
+    let mut total = [[0u64; 16]; 16];
+    for first in [0, 4] {
+        unit.clear();
+        let mut slot = 0;
+        for (left, right) in left.as_chunks::<8>().0.iter().zip(right.as_chunks::<8>().0) {
+            for i in 0..first + 4 {
+                unit.load_a(&left[i]);
+                for weight in first.max(i)..first + 4 {
+                    unit.load_b(slot, &right[weight - i]);
+                    unit.dot(weight - first, slot);
+                    slot ^= 1;
+                }
+            }
+        }
+        for weight in first..first + 4 {
+            let mut sums = [[0; 16]; 16];
+            unit.store(weight - first, &mut sums);
+            for (total, sum) in total.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
+                *total = total.wrapping_add(u64::from(*sum) << (8 * weight));
+            }
+        }
+    }
+    total
+}
+
+/// Rows `i..i + 16` (below `end`) at depths `p..p + 64` (below `to`) of `view`, zero elsewhere.
+fn patch(view: View, (i, end): (usize, usize), (p, to): (usize, usize)) -> [[u64; DEEP]; SIDE] {
+    let (rows, depth) = (SIDE.min(end - i), DEEP.min(to - p));
+    let mut patch = [[0; DEEP]; SIDE];
+    if view.transposed {
+        for q in 0..depth {
+            let (data, plus) = view.stored(p + q, i, i + rows);
+            for r in 0..rows {
+                patch[r][q] = data[r].wrapping_add(plus.map_or(0, |s| s[r]));
+            }
+        }
+    } else {
+        for (r, row) in patch.iter_mut().enumerate().take(rows) {
+            let (data, plus) = view.stored(i + r, p, p + depth);
+            row[..depth].copy_from_slice(data);
+            for (x, &y) in row.iter_mut().zip(plus.unwrap_or_default()) {
+                *x = x.wrapping_add(y);
+            }
+        }
+    }
+    patch
+}
+
+fn pack_left<U: TileUnit>(
+    unit: &U,
+    a: View,
+    (first, end): (usize, usize),
+    (from, to): (usize, usize),
+    tiles: &mut Vec<Tile>,
+) {
+    for i in (first..end).step_by(SIDE) {
+        for p in (from..to).step_by(DEEP) {
+            let mut limbs = [Tile([0; 1024]); 8];
+            for (r, values) in patch(a, (i, end), (p, to)).iter().enumerate() {
+                for (tile, bytes) in limbs.iter_mut().zip(unit.split(values)) {
+                    tile.0[64 * r..][..64].copy_from_slice(&bytes);
+                }
+            }
+            tiles.extend_from_slice(&limbs);
+        }
+    }
+}
+
+fn pack_right<U: TileUnit>(unit: &U, b: View, (from, to): (usize, usize), tiles: &mut Vec<Tile>) {
+    let n = b.shape().1;
+    for j in (0..n).step_by(SIDE) {
+        for p in (from..to).step_by(DEEP) {
+            let mut limbs = [Tile([0; 1024]); 8];
+            for (c, values) in patch(b.t(), (j, n), (p, to)).iter().enumerate() {
+                for (tile, bytes) in limbs.iter_mut().zip(unit.split(values)) {
+                    for (row, four) in tile.0.as_chunks_mut::<64>().0.iter_mut().zip(bytes.as_chunks::<4>().0) {
+                        row[4 * c..][..4].copy_from_slice(four);
+                    }
+                }
+            }
+            tiles.extend_from_slice(&limbs);
+        }
+    }
+}
+
+pub(super) fn pack_all<U: TileUnit>(unit: &U, b: View) -> Vec<Tile> {
+    let (k, mut tiles) = (b.shape().0, Vec::new());
+    for from in (0..k).step_by(DEPTH) {
+        pack_right(unit, b, (from, k.min(from + DEPTH)), &mut tiles);
+    }
+    tiles
+}
