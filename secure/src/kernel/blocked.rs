@@ -18,7 +18,7 @@ pub(super) const ROW_STEP: usize = DEPTH + 8;
 const ROWS_BLOCK: usize = 128;
 /// Columns of B in a block: 512 KiB.
 const COLS_BLOCK: usize = 256;
-/// Cost of transposing one element while packing, in multiply-adds; measured on Zen 4, only compares the two orientations.
+/// Cost of transposing one element while packing, in multiply-adds: an estimate that only decides between the two orientations.
 const TRANSPOSE: usize = 6;
 
 /// A register tile: the innermost product of one kernel.

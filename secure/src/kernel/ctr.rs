@@ -87,11 +87,13 @@ impl CtrKey {
                 counter = counter.wrapping_add(1);
             }
             self.cipher.encrypt_blocks(blocks);
-            for (out, block) in out.chunks_mut(2).zip(blocks.iter()) {
-                let word = u128::from_le_bytes((*block).into());
-                for (out, word) in out.iter_mut().zip([word as u64, (word >> 64) as u64]) {
-                    *out = combine.apply(*out, word);
-                }
+            let mut words = [0; 2 * BLOCKS];
+            for (words, block) in words.as_chunks_mut::<2>().0.iter_mut().zip(blocks.iter()) {
+                let block = u128::from_le_bytes((*block).into());
+                *words = [block as u64, (block >> 64) as u64];
+            }
+            for (out, word) in out.iter_mut().zip(words) {
+                *out = combine.apply(*out, word);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The tile unit of the processor: detection, permission, and the AMX instructions.
 //!
 //! Stable Rust has neither AMX intrinsics nor the detection macro, hence inline assembly. The compiler never uses tile registers by itself, so
-//! they keep their contents from one block of assembly to the next; the kernel saves them over interrupts and thread switches.
+//! they keep their contents from one block of assembly to the next; the operating system saves them over interrupts and thread switches.
 #![allow(unsafe_code)]
 
 use super::{Tile, TileUnit};
