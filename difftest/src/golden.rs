@@ -15,14 +15,13 @@ use crate::generate;
 use crate::model::integer::Integer;
 use crate::model::real::Real;
 use crate::model::secure::Secure;
-use crate::model::{Model, Tensors};
+use crate::model::{Model, Tensors, execution_order};
 use crate::report;
 use ndarray::Array2;
 use reference::fixed::{Coins, Tape};
-use reference::spec::{Head, Rounding, SgdSpec, TrainSpec};
+use reference::spec::{Head, ProbePoint, Rounding, SgdSpec, TrainSpec};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Elements of one digest.
@@ -61,6 +60,7 @@ pub fn cases() -> Vec<Case> {
 /// One tensor of a record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Record {
+    tensor: String,
     rows: usize,
     columns: usize,
     /// Scale of the integers.
@@ -87,7 +87,8 @@ struct Golden {
     seed: u64,
     steps: usize,
     integers_from: String,
-    tensors: BTreeMap<String, Record>,
+    /// In the order of computation: the first change is the cause of the others.
+    tensors: Vec<Record>,
 }
 
 impl Case {
@@ -122,11 +123,15 @@ impl Case {
 
     fn record(&self) -> Result<Golden, Error> {
         let (spec, reals, integers) = self.run()?;
-        let mut tensors = BTreeMap::new();
-        for (point, units) in &integers {
-            let scale = point.scale(spec.fixed, spec.sgd.extra_velocity_bits);
-            tensors.insert(point.to_string(), record(scale, units, &reals[point]));
-        }
+        let mut points: Vec<_> = integers.keys().copied().collect();
+        points.sort_by_key(execution_order);
+        let tensors = points
+            .iter()
+            .map(|point| {
+                let scale = point.scale(spec.fixed, spec.sgd.extra_velocity_bits);
+                record(point, scale, &integers[point], &reals[point])
+            })
+            .collect();
         let integers_from = match spec.rounding {
             Rounding::Nearest => "secure engine".to_owned(),
             Rounding::Probabilistic => format!("integer model, ChaCha12 coins of seed {SEED}"),
@@ -149,7 +154,7 @@ fn digits(v: f64) -> String {
     format!("{v:.16e}")
 }
 
-fn record(scale: u32, units: &Array2<i64>, reals: &Array2<f64>) -> Record {
+fn record(point: &ProbePoint, scale: u32, units: &Array2<i64>, reals: &Array2<f64>) -> Record {
     let flat: Vec<i64> = units.iter().copied().collect();
     let small = flat.len() <= IN_FULL;
     let sha256 = flat
@@ -160,6 +165,7 @@ fn record(scale: u32, units: &Array2<i64>, reals: &Array2<f64>) -> Record {
         })
         .collect();
     Record {
+        tensor: point.to_string(),
         rows: units.nrows(),
         columns: units.ncols(),
         scale,
@@ -202,30 +208,16 @@ fn difference(recorded: &Golden, now: &Golden) -> Option<String> {
     if recorded.config != now.config || (recorded.seed, recorded.steps) != (now.seed, now.steps) {
         return Some("the configuration is another one".into());
     }
-    if recorded.tensors.keys().ne(now.tensors.keys()) {
-        let (was, is) = (&recorded.tensors, &now.tensors);
-        let names = was.keys().filter(|k| !is.contains_key(*k)).chain(is.keys().filter(|k| !was.contains_key(*k)));
-        return Some(format!(
-            "tensors that only one of record and run has: {}",
-            names.cloned().collect::<Vec<_>>().join(", ")
-        ));
+    let names = |g: &Golden| g.tensors.iter().map(|t| t.tensor.clone()).collect::<Vec<_>>();
+    let (was, is) = (names(recorded), names(now));
+    if was != is {
+        return Some(format!("the tensors are {}; they were {}", is.join(", "), was.join(", ")));
     }
-    // In the order of computation, not of the alphabet: the first change is the cause of the others.
-    let mut names: Vec<_> = recorded.tensors.keys().collect();
-    names.sort_by_key(|name| order(name));
-    names.into_iter().find_map(|name| changed(name, &recorded.tensors[name], &now.tensors[name]))
+    recorded.tensors.iter().zip(&now.tensors).find_map(|(was, is)| changed(was, is))
 }
 
-/// Rank of a tensor in a step.
-fn order(name: &str) -> (u8, String) {
-    let rank =
-        ["pre_activation", "/activation", "logits", "head/", "head_gradient", "activation_gradient", "/dW", "/db"];
-    let backward = name.contains("activation_gradient");
-    let at = rank.iter().position(|r| name.contains(r) && (!backward || *r == "activation_gradient"));
-    (at.unwrap_or(rank.len()) as u8, name.to_owned())
-}
-
-fn changed(name: &str, was: &Record, is: &Record) -> Option<String> {
+fn changed(was: &Record, is: &Record) -> Option<String> {
+    let name = &was.tensor;
     if (was.rows, was.columns, was.scale) != (is.rows, is.columns, is.scale) {
         return Some(format!(
             "{name} is {}x{} at scale {}; it was {}x{} at scale {}",
@@ -257,4 +249,67 @@ fn changed(name: &str, was: &Record, is: &Record) -> Option<String> {
         let what = ["sum", "sum of magnitudes"][k];
         format!("{name}: the {what} of its f64 values is {}; it was {}", is.sums[k], was.sums[k])
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    fn golden(logits: Array2<i64>, dw: Array2<i64>) -> Golden {
+        let real = |t: &Array2<i64>| t.mapv(|v| v as f64 / 3.0);
+        let tensors = vec![
+            record(&ProbePoint::Logits, 16, &logits, &real(&logits)),
+            record(&ProbePoint::WeightGradient(1), 32, &dw, &real(&dw)),
+        ];
+        let config = cases()[0].training.spec(784).unwrap();
+        let text = String::new;
+        Golden {
+            schema: SCHEMA,
+            source: text(),
+            accept: text(),
+            config,
+            seed: 1,
+            steps: 1,
+            integers_from: text(),
+            tensors,
+        }
+    }
+
+    #[test]
+    fn the_first_change_is_named_by_tensor_and_index() {
+        let (logits, dw) = (array![[1, 2], [3, 4]], Array2::from_shape_fn((50, 30), |(i, j)| (i * j) as i64));
+        let was = golden(logits.clone(), dw.clone());
+        assert_eq!(difference(&was, &golden(logits.clone(), dw.clone())), None);
+        let with = |at, tensor: &Array2<i64>| {
+            let mut tensor = tensor.clone();
+            tensor[at] += 1;
+            tensor
+        };
+        let name = |g: Golden| difference(&was, &g).expect("a change is noticed");
+        assert_eq!(name(golden(with([1, 0], &logits), with([0, 0], &dw))), "logits[1, 0]: integer 4 was 3");
+        assert_eq!(
+            name(golden(logits.clone(), with([40, 29], &dw))),
+            "layer1/dW[34, 4] to [49, 29]: the integers changed"
+        );
+        let mut real = was.clone();
+        real.tensors[0].reals.as_mut().unwrap()[2] = digits(1.0 + 1e-9);
+        assert!(name(real).starts_with("logits[1, 0]: f64 1.00000000100000"));
+        let mut real = was.clone();
+        real.tensors[1].sums[0] = digits(0.0);
+        assert!(name(real).starts_with("layer1/dW: the sum of its f64 values"));
+    }
+
+    #[test]
+    fn every_head_rounding_and_depth_has_a_record_of_its_own() {
+        let names: std::collections::BTreeSet<_> = cases().iter().map(Case::name).collect();
+        assert_eq!(names.len(), Head::ALL.len() * Rounding::ALL.len() * 3);
+    }
+
+    #[test]
+    fn seventeen_digits_bring_every_f64_back() {
+        for v in [0.1, -1.0 / 3.0, 5e-324, f64::MAX, 0.0] {
+            assert_eq!(digits(v).parse::<f64>().unwrap(), v);
+        }
+    }
 }

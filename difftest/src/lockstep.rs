@@ -258,3 +258,157 @@ impl<'a> Evaluation<'a> {
         self.pieces().next()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Mode;
+    use crate::model::Step;
+    use crate::model::secure::Secure;
+    use fixtures::Split;
+    use reference::fixed::{Parameters, Tape};
+    use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+
+    fn config(head: Head, rounding: Rounding) -> Config {
+        let spec = TrainSpec {
+            network: NetworkSpec::dense(16, 7, 10, 2),
+            head,
+            epsilon: 0.1,
+            rounding,
+            fixed: FixedSpec::default(),
+            sgd: SgdSpec { batch: 8, ..SgdSpec::default() },
+        };
+        Config {
+            spec,
+            mode: Mode::Lockstep,
+            steps: 3,
+            seed: 3,
+            insecure_seed: None,
+            data: None,
+            only_step: None,
+            only_probe: None,
+        }
+    }
+
+    /// 4 x 4 images, every label.
+    fn data() -> Dataset {
+        let split = |rows: usize| Split {
+            images: (0..rows * 16).map(|i| (i * i * 37 % 251) as u8).collect(),
+            labels: (0..rows).map(|i| (i * 7 % 10) as u8).collect(),
+            height: 4,
+            width: 4,
+        };
+        Dataset { train: split(40), test: split(20) }
+    }
+
+    /// A secure side with an error planted in one tensor of one step.
+    struct Planted {
+        secure: Secure,
+        step: usize,
+        point: ProbePoint,
+        units: i64,
+    }
+
+    impl Model for Planted {
+        type Value = i64;
+
+        fn name(&self) -> &'static str {
+            "secure"
+        }
+
+        fn load(&mut self, parameters: &Parameters) -> Result<(), Error> {
+            self.secure.load(parameters)
+        }
+
+        fn step(&mut self, batch: &Batch, tape: Tape) -> Result<Step<i64>, Error> {
+            let mut done = self.secure.step(batch, tape)?;
+            if self.step == 0
+                && let Some(tensor) = done.tensors.get_mut(&self.point)
+            {
+                let columns = tensor.ncols();
+                tensor[[2, columns - 1]] += self.units;
+            }
+            self.step = self.step.wrapping_sub(1);
+            Ok(done)
+        }
+
+        fn correct(&mut self, batch: &Batch) -> Result<usize, Error> {
+            self.secure.correct(batch)
+        }
+    }
+
+    impl Opens for Planted {
+        fn parameters(&mut self) -> Result<Parameters, Error> {
+            self.secure.parameters()
+        }
+    }
+
+    fn check<'a>(found: &'a Findings, name: &str) -> &'a Outcome {
+        found.checks.iter().find(|c| c.name == name).unwrap()
+    }
+
+    #[test]
+    fn every_head_and_rounding_passes_on_the_real_engine() {
+        for head in Head::ALL {
+            for rounding in Rounding::ALL {
+                let config = config(head, rounding);
+                let mut secure = Secure::start(config.spec.clone(), None, true).unwrap();
+                let found = run(&config, &data(), &mut secure, |_| ()).unwrap();
+                for name in ["bit-exact", "error-bound", "gradient-bound", "range"] {
+                    let outcome = check(&found, name);
+                    assert!(outcome.passed, "{head} {rounding}: {outcome:?}");
+                }
+                assert!(found.tensors.values().all(|c| c.elements > 0));
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_of_one_unit_anywhere_is_named_with_step_tensor_and_index() {
+        for point in [
+            ProbePoint::PreActivation(1),
+            ProbePoint::Logits,
+            ProbePoint::HeadGradient,
+            ProbePoint::WeightGradient(2),
+            ProbePoint::Weights(1),
+        ] {
+            let config = config(Head::ReluGrad, Rounding::Probabilistic);
+            let secure = Secure::start(config.spec.clone(), None, true).unwrap();
+            let found = run(&config, &data(), &mut Planted { secure, step: 1, point, units: 1 }, |_| ()).unwrap();
+            let outcome = check(&found, "bit-exact");
+            let text = outcome.failure.as_ref().expect("a planted error fails");
+            let columns = if point == ProbePoint::Weights(1) || point == ProbePoint::PreActivation(1) { 7 } else { 10 };
+            assert!(text.contains(&format!("step 1, {point}[2, {}]", columns - 1)), "{text}");
+            assert!(
+                text.contains(&format!(
+                    "again: difftest --head relu-grad --layers 2 --hidden 7 --batch 8 --seed 3 --step 1 --probe {point}"
+                )),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_error_beyond_the_bound_is_outside() {
+        let config = config(Head::Softmax, Rounding::Nearest);
+        let secure = Secure::start(config.spec.clone(), None, true).unwrap();
+        let planted = &mut Planted { secure, step: 2, point: ProbePoint::Logits, units: 9 };
+        let found = run(&config, &data(), planted, |_| ()).unwrap();
+        let text = check(&found, "error-bound").failure.as_ref().expect("nine units are too many");
+        assert!(text.contains("step 2, logits[2, 9]"), "{text}");
+        assert_eq!(found.tensors[&ProbePoint::Logits].outside, 1);
+    }
+
+    #[test]
+    fn a_run_can_be_narrowed_to_one_tensor_of_one_step() {
+        let mut config = config(Head::Softmax, Rounding::Nearest);
+        (config.only_step, config.only_probe) = (Some(1), Some("logits".into()));
+        let mut secure = Secure::start(config.spec.clone(), None, true).unwrap();
+        let found = run(&config, &data(), &mut secure, |_| ()).unwrap();
+        assert_eq!(found.tensors.keys().collect::<Vec<_>>(), [&ProbePoint::Logits]);
+        assert_eq!((found.tensors[&ProbePoint::Logits].elements, found.details.len()), (80, DETAILS));
+        config.only_probe = Some("logit".into());
+        let error = run(&config, &data(), &mut secure, |_| ()).unwrap_err().to_string();
+        assert!(error.contains("choose one of") && error.contains("head_gradient"), "{error}");
+    }
+}

@@ -7,11 +7,34 @@ pub mod secure;
 use crate::error::Error;
 use ndarray::{Array1, Array2};
 use reference::fixed::{Parameters, Tape};
-use reference::spec::{FixedSpec, ProbePoint};
+use reference::spec::{FixedSpec, HeadPoint, ProbePoint};
 use std::collections::BTreeMap;
 
 /// Probed tensors of one step: reals for the f64 side, units for the others.
 pub type Tensors<T> = BTreeMap<ProbePoint, Array2<T>>;
+
+/// Sorts tensors as a step computes them, so that the first difference is the cause of the later ones: forward, head, backward from the last
+/// layer, update.
+pub fn execution_order(point: &ProbePoint) -> (u8, usize, u8) {
+    let backward = |l: usize, k| (4, usize::MAX - l, k);
+    match *point {
+        ProbePoint::PreActivation(l) => (0, l, 0),
+        ProbePoint::Activation(l) => (0, l, 1),
+        ProbePoint::Logits => (1, 0, 0),
+        ProbePoint::Head(HeadPoint::Maximum | HeadPoint::Positive) => (2, 0, 0),
+        ProbePoint::Head(HeadPoint::Exp) => (2, 1, 0),
+        ProbePoint::Head(HeadPoint::Sum) => (2, 2, 0),
+        ProbePoint::Head(HeadPoint::Reciprocal | HeadPoint::Quotient) => (2, 3, 0),
+        ProbePoint::HeadGradient => (3, 0, 0),
+        ProbePoint::WeightGradient(l) => backward(l, 0),
+        ProbePoint::BiasGradient(l) => backward(l, 1),
+        ProbePoint::ActivationGradient(l) => backward(l + 1, 2),
+        ProbePoint::WeightVelocity(l) => (5, l, 0),
+        ProbePoint::BiasVelocity(l) => (5, l, 1),
+        ProbePoint::Weights(l) => (5, l, 2),
+        ProbePoint::Bias(l) => (5, l, 3),
+    }
+}
 
 /// A dense layer in reals.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,4 +144,41 @@ pub trait Opens: Model<Value = i64> {
     /// # Errors
     /// A peer that fails.
     fn parameters(&mut self) -> Result<Parameters, Error>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reference::fixed::Coins;
+    use reference::spec::{Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+
+    fn spec() -> TrainSpec {
+        TrainSpec {
+            network: NetworkSpec::dense(6, 5, 4, 2),
+            head: Head::Softmax,
+            epsilon: 0.1,
+            rounding: Rounding::Nearest,
+            fixed: FixedSpec::default(),
+            sgd: SgdSpec { batch: 3, ..SgdSpec::default() },
+        }
+    }
+
+    /// One step from given weights: the names and shapes of the tensors it shows, and how many rows it then gets right.
+    fn smoke<M: Model>(mut side: M) -> (Vec<(ProbePoint, (usize, usize))>, usize) {
+        let parameters = crate::generate::initial(&spec(), 5).unwrap();
+        let units = Array2::from_shape_fn((3, 6), |(i, j)| ((i * 67 + j * 31) % 256 * 256) as i64);
+        let batch = Batch { reals: units.mapv(|u| u as f64 / 65536.0), units, labels: vec![3, 0, 2] };
+        side.load(&parameters).unwrap();
+        let step = side.step(&batch, Tape::default()).unwrap();
+        assert!(step.spent.seconds > 0.0, "{}", side.name());
+        (step.tensors.iter().map(|(p, t)| (*p, t.dim())).collect(), side.correct(&batch).unwrap())
+    }
+
+    #[test]
+    fn all_sides_show_the_same_tensors_and_classify_alike() {
+        let start = crate::generate::initial(&spec(), 5).unwrap();
+        let real = smoke(real::Real::new(spec(), &start).unwrap());
+        assert_eq!(real, smoke(integer::Integer::with_coins(spec(), Coins::seeded(1)).unwrap()));
+        assert_eq!(real, smoke(secure::Secure::start(spec(), None, true).unwrap()));
+    }
 }

@@ -8,7 +8,7 @@ use crate::compare::Comparison;
 use crate::config::{Config, Mode};
 use crate::error::Error;
 use crate::lockstep::Detail;
-use crate::model::Spent;
+use crate::model::{Spent, execution_order};
 use crate::{freerun, lockstep};
 use reference::spec::ProbePoint;
 use serde::Serialize;
@@ -162,8 +162,10 @@ impl Report {
         debug_assert_eq!(config.mode, Mode::Lockstep);
         let lockstep::Findings { tensors, details, checks, divergence, accuracy, spent, steps } = found;
         let unit = 1.0 / config.spec.fixed.one() as f64;
+        let mut tensors: Vec<_> = tensors.iter().collect();
+        tensors.sort_by_key(|(point, _)| execution_order(point));
         Report {
-            tensors: tensors.iter().map(|(point, c)| TensorRow::new(point, c, unit)).collect(),
+            tensors: tensors.into_iter().map(|(point, c)| TensorRow::new(point, c, unit)).collect(),
             details,
             ..Self::new(config, test_rows, Common { checks, divergence, accuracy, spent, steps })
         }

@@ -345,3 +345,129 @@ fn largest_of_others(x: &[Interval], end: fn(&Interval) -> f64) -> Vec<f64> {
 fn difference(a: f64, b: f64, round: fn(f64) -> f64) -> f64 {
     if a == b { 0.0 } else { round(a - b) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use reference::f64::RealHead;
+    use reference::fixed::{Coins, Model};
+    use reference::spec::{FixedSpec, NetworkSpec, Rounding, SgdSpec};
+
+    fn spec(head: Head, rounding: Rounding, classes: usize) -> TrainSpec {
+        TrainSpec {
+            network: NetworkSpec { widths: vec![1, classes] },
+            head,
+            epsilon: 0.1,
+            rounding,
+            fixed: FixedSpec::default(),
+            sgd: SgdSpec { batch: 1, ..SgdSpec::default() },
+        }
+    }
+
+    /// A logit: anywhere, small, or within a few units of a threshold or of another typical value.
+    fn logit() -> impl Strategy<Value = f64> {
+        let near = prop::sample::select(vec![0.0, 0.1, 1.0, -3.0, 0.100006103515625]);
+        prop_oneof![-12.0..12.0f64, -0.3..0.5f64, (near, -9.0..9.0f64).prop_map(|(t, units)| t + units / 65536.0)]
+    }
+
+    /// A radius of one unit and more.
+    fn radius() -> impl Strategy<Value = f64> {
+        (0.0..7.0f64).prop_map(|e| 2f64.powf(e) / 65536.0)
+    }
+
+    /// Where in its box an integer logit lies: lower corner, upper corner, nearest the centre.
+    fn place() -> impl Strategy<Value = u8> {
+        0..3u8
+    }
+
+    fn coins() -> impl Strategy<Value = Coins> {
+        prop_oneof![
+            Just(Coins::Extreme { up: false }),
+            Just(Coins::Extreme { up: true }),
+            any::<u64>().prop_map(Coins::seeded)
+        ]
+    }
+
+    fn integer_logit(x: f64, radius: f64, place: u8) -> i64 {
+        match place {
+            0 => ((x - radius) * 65536.0).ceil() as i64,
+            1 => ((x + radius) * 65536.0).floor() as i64,
+            _ => (x * 65536.0).round() as i64,
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        #[test]
+        fn the_integer_head_is_inside_one_branch_for_every_corner_and_coin(
+            head in prop::sample::select(Head::ALL.to_vec()),
+            rounding in prop::sample::select(Rounding::ALL.to_vec()),
+            row in prop::collection::vec((logit(), radius(), place()), 2..12),
+            label in any::<prop::sample::Index>(),
+            mut coins in coins(),
+        ) {
+            let (classes, label) = (row.len(), label.index(row.len()));
+            let spec = spec(head, rounding, classes);
+            let rules = HeadRules::fixed(&spec);
+            let x: Vec<f64> = row.iter().map(|r| r.0).collect();
+            let boxes: Vec<_> = row.iter().map(|r| Interval::around(r.0, r.1)).collect();
+            let units: Vec<i64> = row.iter().map(|r| integer_logit(r.0, r.1, r.2)).collect();
+            let decisions = rules.decide(&x, &boxes);
+            let branches = rules.branches(&boxes, label, &decisions);
+            prop_assert!(!branches.is_empty());
+
+            let mut model = Model::new(spec).unwrap();
+            let logits = ndarray::Array2::from_shape_vec((1, classes), units.clone()).unwrap();
+            let answer = model.head(&logits, &[label], &mut coins).unwrap();
+            let gradient: Vec<f64> = answer.gradient.iter().map(|&g| g as f64 / 65536.0).collect();
+            let inside = |b: &RowEnclosure| b.gradient.iter().zip(&gradient).all(|(i, &g)| i.contains(g));
+            prop_assert!(branches.iter().any(inside), "x {x:?} units {units:?} label {label}\n{gradient:?}\n{branches:#?}");
+        }
+
+        #[test]
+        fn the_real_head_is_where_the_real_rules_put_it(
+            head in prop::sample::select(Head::ALL.to_vec()),
+            x in prop::collection::vec(logit(), 2..12),
+            label in any::<prop::sample::Index>(),
+        ) {
+            let label = label.index(x.len());
+            let spec = spec(head, Rounding::Nearest, x.len());
+            let own = HeadRules::real(&spec).at_point(&x, label);
+            let gradient = RealHead::of(&spec).gradient(&x, label).unwrap();
+            for (i, g) in own.gradient.iter().zip(&gradient) {
+                prop_assert!(i.hi - i.lo <= 1e-11 * (1.0 + g.abs() + 65536.0 * f64::from(u8::from(head == Head::ReluEps))));
+                prop_assert!(i.widen(1e-12 * (1.0 + g.abs())).contains(*g), "{i:?} {g}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_decided_row_has_one_branch_and_an_undecided_logit_two() {
+        let rules = HeadRules::fixed(&spec(Head::ReluProb, Rounding::Probabilistic, 3));
+        let boxes = |x: &[f64]| x.iter().map(|&x| Interval::around(x, 2.0 / 65536.0)).collect::<Vec<_>>();
+        let branches = |x: &[f64]| rules.branches(&boxes(x), 0, &rules.decide(x, &boxes(x))).len();
+        assert_eq!(branches(&[1.0, 0.2, -3.0]), 1);
+        assert_eq!(branches(&[1.0, 0.1, -3.0]), 2);
+        assert_eq!(branches(&[0.1, 0.1, 0.0]), 4, "zero is no threshold of relu-prob");
+    }
+
+    #[test]
+    fn bounds_are_a_few_units_where_logits_are_known_exactly() {
+        for head in Head::ALL {
+            let spec = spec(head, Rounding::Probabilistic, 3);
+            let x = [1.5, 0.5, 2.5];
+            let boxes: Vec<_> = x.iter().map(|&x| Interval::point(x)).collect();
+            let rules = HeadRules::fixed(&spec);
+            let [branch] = &rules.branches(&boxes, 1, &rules.decide(&x, &boxes))[..] else {
+                panic!("{head} is decided")
+            };
+            let own = HeadRules::real(&spec).at_point(&x, 1);
+            for (fixed, real) in branch.gradient.iter().zip(&own.gradient) {
+                let units = fixed.distance(*real) * 65536.0;
+                assert!((0.5..6.0).contains(&units), "{head}: {units} units");
+            }
+        }
+    }
+}

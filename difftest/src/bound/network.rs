@@ -292,3 +292,123 @@ fn update(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::{self, Comparison};
+    use crate::model::integer::Integer;
+    use crate::model::real::Real;
+    use crate::model::{Batch, Model, Opens, decode};
+    use ndarray::Array1;
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha12Rng;
+    use reference::fixed::{Coins, LayerUnits, Parameters, Tape};
+    use reference::spec::{FixedSpec, NetworkSpec, Rounding, SgdSpec};
+
+    const BATCH: usize = 24;
+
+    fn spec(head: Head, rounding: Rounding, layers: usize, extra_velocity_bits: u32) -> TrainSpec {
+        TrainSpec {
+            network: NetworkSpec::dense(20, 9, 6, layers),
+            head,
+            epsilon: 0.1,
+            rounding,
+            fixed: FixedSpec::default(),
+            sgd: SgdSpec { batch: BATCH, learning_rate: 0.05, extra_velocity_bits, ..SgdSpec::default() },
+        }
+    }
+
+    /// Parameters and a batch that make every part of a network work: logits of a few units of size, both signs, live velocities.
+    fn inputs(spec: &TrainSpec, rng: &mut ChaCha12Rng) -> (Parameters, Batch) {
+        let one = spec.fixed.one() as f64;
+        let mut units = |limit: f64| (rng.random_range(-limit..limit) * one).round() as i64;
+        let layers = (1..=spec.network.layers())
+            .map(|l| {
+                let (rows, columns) = spec.network.shape(l);
+                LayerUnits {
+                    weights: Array2::from_shape_simple_fn((rows, columns), || units(1.0)),
+                    bias: Array1::from_shape_simple_fn(columns, || units(0.5)),
+                    weight_velocity: Array2::from_shape_simple_fn((rows, columns), || units(0.02)),
+                    bias_velocity: Array1::from_shape_simple_fn(columns, || units(0.02)),
+                }
+            })
+            .collect();
+        let pixels = Array2::from_shape_simple_fn((BATCH, spec.network.inputs()), || rng.random_range(0..256i64));
+        let labels = (0..BATCH).map(|_| rng.random_range(0..spec.network.classes())).collect();
+        let f = spec.fixed.fraction_bits;
+        let batch = Batch { units: pixels.mapv(|p| p << (f - 8)), reals: pixels.mapv(|p| p as f64 / 256.0), labels };
+        (Parameters { layers }, batch)
+    }
+
+    /// Steps in lock-step with coins of every kind; all tensors together.
+    fn compare(spec: &TrainSpec, seed: u64) -> BTreeMap<ProbePoint, Comparison> {
+        let mut all: BTreeMap<ProbePoint, Comparison> = BTreeMap::new();
+        let (start, batch) = inputs(spec, &mut ChaCha12Rng::seed_from_u64(seed));
+        for coins in [Coins::Extreme { up: false }, Coins::Extreme { up: true }, Coins::seeded(seed)] {
+            let mut parameters = start.clone();
+            let mut integer = Integer::with_coins(spec.clone(), coins).unwrap();
+            for step in 0..3 {
+                let mut f64_side = Real::new(spec.clone(), &parameters).unwrap();
+                integer.load(&parameters).unwrap();
+                let real = f64_side.step(&batch, Tape::default()).unwrap().tensors;
+                let units = integer.step(&batch, Tape::default()).unwrap().tensors;
+                assert_eq!(integer.violations.total(), 0, "{:?}", integer.violations.violations());
+                let layers = decode(&parameters, spec.fixed, spec.sgd.extra_velocity_bits);
+                let bounds = super::step(spec, &layers, &batch.reals, &batch.labels, &real).unwrap();
+                assert!(bounds.keys().eq(real.keys()) && bounds.keys().eq(units.keys()), "every probe has a bound");
+                for (point, bounded) in &bounds {
+                    let scale = point.scale(spec.fixed, spec.sgd.extra_velocity_bits);
+                    let comparison = compare::tensor(step, &real[point], &units[point], scale, bounded);
+                    all.entry(*point).or_insert_with(Comparison::empty).merge(comparison);
+                }
+                parameters = integer.parameters().unwrap();
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn no_coin_takes_any_tensor_of_any_network_outside_its_bound() {
+        for head in Head::ALL {
+            for rounding in Rounding::ALL {
+                for layers in 1..=3 {
+                    for seed in 0..4 {
+                        let extra = if seed == 3 { 6 } else { 0 };
+                        for (point, c) in compare(&spec(head, rounding, layers, extra), seed) {
+                            assert_eq!(
+                                c.outside, 0,
+                                "{head} {rounding} {layers} layers, seed {seed}: {point} {:?}",
+                                c.first_outside
+                            );
+                            assert!(c.max_bound.is_finite(), "{head} {point}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_bound_of_a_sum_is_near_what_coins_can_do() {
+        // One layer, all floors or all ceilings: logits are off by almost a unit, and the bound is a unit.
+        let c = &compare(&spec(Head::Softmax, Rounding::Probabilistic, 1, 0), 9)[&ProbePoint::Logits];
+        assert!(c.closest > 0.95, "closest {}", c.closest);
+        let c = &compare(&spec(Head::Softmax, Rounding::Nearest, 1, 0), 9)[&ProbePoint::Logits];
+        assert!(c.closest > 0.95, "closest {}", c.closest);
+    }
+
+    #[test]
+    fn a_masked_element_is_free_only_between_its_branches() {
+        let z = ndarray::array![[1.0, -1.0, 0.001, -0.001]];
+        let dz = Array2::from_elem((1, 4), 0.01);
+        let value = Array2::from_elem((1, 4), 5.0);
+        let bounded = mask(&z, &dz, &value, &Array2::from_elem((1, 4), 0.5));
+        assert_eq!((bounded.radius[[0, 0]], bounded.radius[[0, 1]]), (0.5, 0.0));
+        assert!((5.0..5.01).contains(&bounded.radius[[0, 2]]), "zero is 5 away");
+        assert!((5.5..5.51).contains(&bounded.radius[[0, 3]]), "5 + 0.5 is the farthest from zero");
+        assert_eq!(bounded.ambiguous.iter().map(|a| a.elements[0]).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(bounded.ambiguous[0].branch_of(|_| 4.6), Some(1));
+        assert_eq!(bounded.ambiguous[0].branch_of(|_| 2.5), None, "between the branches is neither");
+    }
+}

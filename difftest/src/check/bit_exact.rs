@@ -5,7 +5,7 @@ use crate::compare::{first_difference, place};
 use crate::config::Config;
 use crate::error::Error;
 use crate::failure::{Failure, Sides};
-use crate::model::Tensors;
+use crate::model::{Tensors, execution_order};
 use reference::spec::ProbePoint;
 
 /// Gathers mismatches.
@@ -28,7 +28,9 @@ impl BitExact {
         wanted: impl Fn(&ProbePoint) -> bool,
     ) {
         self.steps += 1;
-        let points: std::collections::BTreeSet<_> = integer.keys().chain(secure.keys()).filter(|p| wanted(p)).collect();
+        let mut points: Vec<_> = integer.keys().chain(secure.keys()).filter(|p| wanted(p)).collect();
+        points.sort_by_key(|p| execution_order(p));
+        points.dedup();
         for point in points {
             let (Some(a), Some(b)) = (integer.get(point), secure.get(point)) else {
                 self.mismatches += 1;
@@ -49,7 +51,7 @@ impl BitExact {
                     check: "bit-exact",
                     at: format!("step {step}, {}", place(point, index)),
                     sides: Sides { real: None, integer: Some(integer), secure: Some(secure), scale },
-                    what: format!("secure - integer = {off} units of 2^-{scale}; all earlier tensors of this step in the probe order agree"),
+                    what: format!("secure - integer = {off} units of 2^-{scale}; every tensor before it agrees"),
                     repeat: format!("--step {step} --probe {point}"),
                 }
                 .text(config)

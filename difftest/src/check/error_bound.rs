@@ -5,6 +5,7 @@ use super::Outcome;
 use crate::compare::{Comparison, place};
 use crate::config::Config;
 use crate::failure::{Failure, Sides};
+use crate::model::execution_order;
 use reference::spec::ProbePoint;
 use std::collections::BTreeMap;
 
@@ -23,8 +24,11 @@ pub fn finish(
         summary.push_str("; ");
         summary.push_str(&reason);
     }
-    // The first step, and within it the first tensor in probe order.
-    let first = tensors.iter().filter_map(|(p, c)| c.first_outside.as_ref().map(|f| (p, f))).min_by_key(|(_, f)| f.0);
+    // The first step, and within it the tensor that is computed first.
+    let first = tensors
+        .iter()
+        .filter_map(|(p, c)| c.first_outside.as_ref().map(|f| (p, f)))
+        .min_by_key(|(p, f)| (f.0, execution_order(p)));
     let failure = first.map(|(point, (step, e))| {
         let scale = point.scale(config.spec.fixed, config.spec.sgd.extra_velocity_bits);
         let unit = 2f64.powi(config.spec.fixed.fraction_bits as i32);

@@ -22,7 +22,7 @@ pub fn heading(config: &Config) -> String {
     };
     let _ = writeln!(
         out,
-        "difftest   {}   {} layers ({})   {} rounding",
+        "difftest   {}   layers {} ({})   {} rounding",
         spec.head,
         spec.network.layers(),
         widths.join("-"),

@@ -1,0 +1,271 @@
+//! The program from outside: what it prints, where it writes, how it exits.
+
+use serde_json::Value;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn difftest(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_difftest"));
+    command.args(args);
+    command
+}
+
+fn run(args: &[&str]) -> Output {
+    difftest(args).output().expect("the program starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("reports are UTF-8")
+}
+
+/// Standard error of a refused command: exit code 2, one line, nothing that looks like a crash.
+fn refusal(args: &[&str]) -> String {
+    let output = run(args);
+    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {text}");
+    assert!(!text.contains("panicked"), "{args:?}: {text}");
+    text
+}
+
+fn with_input(args: &[&str], input: &str) -> Output {
+    let mut child = difftest(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+const SHORT: &[&str] = &["--steps", "2", "--batch", "16"];
+
+#[test]
+fn a_plain_run_passes_every_check_and_reports_as_text_and_json() {
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("report.json");
+    // From another folder: the data is inside the program.
+    let output = difftest(&["--json", json.to_str().unwrap()]).current_dir(dir.path()).output().unwrap();
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    for check in ["bit-exact", "error-bound", "gradient-bound", "range", "divergence"] {
+        assert!(text.contains(&format!("PASS  {check}")), "{check}:\n{text}");
+    }
+    assert!(output.stderr.is_empty(), "no progress bar where there is no terminal");
+    let report: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert_eq!(report["schema"], 1);
+    assert_eq!(report["insecure"], false);
+    assert_eq!(report["steps"], 10);
+    let logits = report["tensors"].as_array().unwrap().iter().find(|t| t["tensor"] == "logits").unwrap();
+    assert_eq!((&logits["elements"], &logits["outside"]), (&Value::from(12_800), &Value::from(0)));
+    let closest = logits["closest"].as_f64().unwrap();
+    assert!((0.5..=1.0).contains(&closest), "a logit's bound is nearly reached: {closest}");
+    assert!(report["accuracy"]["secure"].as_f64().unwrap() > 0.3, "ten steps of softmax learn something");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing temporary is left");
+}
+
+#[test]
+fn the_main_job_runs_on_every_head() {
+    for head in ["softmax", "relu-prob", "relu-prob-cut", "relu-grad", "relu-eps"] {
+        let output = run(&["--head", head, "--layers", "2", "--steps", "2"]);
+        assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    }
+}
+
+#[test]
+fn free_mode_reports_drift_beside_its_noise_floor() {
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("free.json");
+    let output = run(&["--mode", "free", "--steps", "12", "--json", json.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    let report: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let last = report["curve"].as_array().unwrap().last().unwrap();
+    let (drift, noise) = (last["drift"].as_f64().unwrap(), last["noise"].as_f64().unwrap());
+    assert_eq!(last["step"], 12);
+    assert!(drift > 0.0 && noise > 0.0 && drift < 1e-3, "drift {drift}, noise {noise}");
+    assert!(drift < 10.0 * noise, "coins explain the drift: {drift} against {noise}");
+}
+
+#[test]
+fn a_failed_check_exits_with_1_and_names_the_command_that_repeats_it() {
+    let output = run(&["--lr", "5000", "--steps", "3", "--batch", "16", "--momentum", "0.5"]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("PASS  bit-exact"), "the sides agree out of range, too:\n{text}");
+    assert!(text.contains("FAIL  range") && text.contains("FAIL range   step "), "{text}");
+    let again = text.lines().find(|l| l.contains("again: ")).expect("a command");
+    for flag in ["--lr 5000", "--batch 16", "--momentum 0.5", "--seed 1", "--steps"] {
+        assert!(again.contains(flag), "{again}");
+    }
+}
+
+#[test]
+fn a_fixed_seed_is_called_insecure_and_repeats_the_run() {
+    let run_once = || {
+        let dir = tempfile::tempdir().unwrap();
+        let json = dir.path().join("r.json");
+        let output = run(&[SHORT, &["--insecure-seed", "5", "--json", json.to_str().unwrap()]].concat());
+        assert!(stdout(&output).contains("INSECURE"));
+        let mut report: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+        assert_eq!(report["insecure"], true);
+        for side in ["f64", "integer", "secure"] {
+            report["cost"][side]["seconds"] = Value::from(0);
+        }
+        report
+    };
+    assert_eq!(run_once(), run_once());
+}
+
+#[test]
+fn one_tensor_of_one_step_can_be_looked_at() {
+    let output = run(&["--batch", "16", "--step", "1", "--probe", "head_gradient"]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("nearest to their bounds") && text.contains("step 1, head_gradient["), "{text}");
+    assert!(refusal(&["--batch", "16", "--probe", "gradient"]).contains("choose one of"));
+}
+
+#[test]
+fn what_means_nothing_is_refused_with_its_limit() {
+    for (args, part) in [
+        (&["--epsilon", "1"][..], "epsilon is 1; it must be inside (0, 1)"),
+        (&["--epsilon", "NaN"], "inside (0, 1)"),
+        (&["--batch", "0"], "batch is 0; it must be 1"),
+        (&["--layers", "0"], "--layers is 0"),
+        (&["--hidden", "0", "--layers", "2"], "widths are 1"),
+        (&["--lr", "1e-12"], "rounds to 0 in fixed point"),
+        (&["--momentum", "1"], "[0, 1)"),
+        (&["--steps", "0"], "--steps is 0"),
+        (&["--steps", "3", "--step", "3"], "steps 0 to 2"),
+        (&["--mode", "free", "--probe", "logits"], "--mode lockstep"),
+        (&["--data", "/nowhere/at/all"], "/nowhere/at/all"),
+        (&["head", "--head", "softmax", "--input", "/nowhere.json"], "/nowhere.json"),
+    ] {
+        let text = refusal(args);
+        assert!(text.contains(part), "{args:?}: {text}");
+        assert_eq!(text.trim_end().lines().count(), 1, "{args:?}: {text}");
+    }
+    for args in [&["--head", "tanh"][..], &["--steps", "1", "--epochs", "1"], &["frobnicate"], &["head"]] {
+        refusal(args);
+    }
+}
+
+#[test]
+fn an_unwritable_report_is_an_error() {
+    let text = refusal(&[SHORT, &["--json", "/nowhere/at/all/report.json"]].concat());
+    assert!(text.contains("/nowhere/at/all/report.json"), "{text}");
+}
+
+#[test]
+fn help_goes_to_standard_output() {
+    for args in [&["--help"][..], &["head", "--help"], &["fixtures", "--help"], &["--version"]] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(!output.stdout.is_empty() && output.stderr.is_empty(), "{args:?}");
+    }
+    assert!(stdout(&run(&["--help"])).contains("Exit codes"));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = difftest(SHORT).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn answer(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+#[test]
+fn head_answers_for_every_side_inside_the_bound() {
+    let input = r#"{"logits": [[2.0, -1.0, 0.3], [0.1, 0.5, -2.0], [-1, -2, -3]], "labels": [0, 0, 2]}"#;
+    for head in ["softmax", "relu-prob", "relu-prob-cut", "relu-grad", "relu-eps"] {
+        for rounding in ["prob", "nearest"] {
+            let output = with_input(&["head", "--head", head, "--rounding", rounding, "--input", "-"], input);
+            let value = answer(&output);
+            assert_eq!(output.status.code(), Some(0), "{value:#}");
+            assert_eq!((&value["bit_exact"], &value["inside_bound"]), (&Value::from(true), &Value::from(true)));
+            for row in value["rows"].as_array().unwrap() {
+                for k in 0..3 {
+                    let real = row["f64"]["gradient"][k].as_f64().unwrap();
+                    let secure = row["secure"]["gradient"][k].as_f64().unwrap();
+                    let bound = row["bound"][k].as_f64().unwrap();
+                    assert_eq!(row["integer"]["gradient"][k], row["secure"]["gradient"][k]);
+                    let gap = (real - secure).abs();
+                    assert!(gap <= bound, "{head} {rounding}: {gap} > {bound}\n{row:#}");
+                    assert!(row["ambiguous"][k] == true || bound < 1e-2, "{head} {rounding}: {row:#}");
+                }
+            }
+        }
+    }
+    // 0.1 rounds to 6554 units, which is the threshold: either outcome is legitimate there, and nowhere else.
+    let value = answer(&with_input(&["head", "--head", "relu-prob", "--input", "-"], input));
+    assert_eq!(value["rows"][0]["ambiguous"], serde_json::json!([false, false, false]));
+    assert_eq!(value["rows"][2]["f64"]["loss"], Value::Null, "infinite");
+}
+
+#[test]
+fn head_says_which_logit_does_not_fit_and_f64_answers_alone() {
+    let input = r#"{"logits": [[0, 1], [1e6, 0]], "labels": [1, 0]}"#;
+    let output = with_input(&["head", "--head", "softmax", "--input", "-"], input);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text.contains("row 1, class 0") && text.contains("--side f64"), "{text}");
+    let value = answer(&with_input(&["head", "--head", "softmax", "--input", "-", "--side", "f64"], input));
+    assert_eq!(value["rows"][1]["f64"]["probabilities"], serde_json::json!([1.0, 0.0]));
+    assert_eq!(value["rows"][1]["secure"], Value::Null);
+}
+
+#[test]
+fn head_refuses_what_is_no_input() {
+    for (input, part) in [
+        ("", "expected {"),
+        ("{}", "logits"),
+        (r#"{"logits": [], "labels": []}"#, "at least one row"),
+        (r#"{"logits": [[1, 2]], "labels": [0, 1]}"#, "one label a row"),
+        (r#"{"logits": [[1]], "labels": [0]}"#, "2 to 4096"),
+        (r#"{"logits": [[1, 2], [1, 2, 3]], "labels": [0, 0]}"#, "row 1 has 3"),
+        (r#"{"logits": [[1, 2]], "labels": [2]}"#, "labels are 0 to 1"),
+        (r#"{"logits": [[1, 1e999]], "labels": [0]}"#, "number out of range"),
+        (r#"{"logits": [[1, 2]], "labels": [-1]}"#, "expected"),
+    ] {
+        let output = with_input(&["head", "--head", "softmax", "--input", "-"], input);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{input}: {text}");
+        assert!(text.contains(part) && text.trim_end().lines().count() == 1, "{input}: {text}");
+    }
+}
+
+fn golden() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/golden"))
+}
+
+#[test]
+fn recorded_results_are_as_they_were() {
+    let output = run(&["fixtures", "verify", "--dir", golden().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_changed_record_is_named_and_a_broken_one_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for file in std::fs::read_dir(golden()).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), dir.path().join(file.file_name())).unwrap();
+    }
+    let path = dir.path().join("relu-grad-nearest-2.json");
+    let mut record: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let logits = record["tensors"].as_array_mut().unwrap().iter_mut().find(|t| t["tensor"] == "logits").unwrap();
+    let units = logits["integers"][23].as_i64().unwrap();
+    logits["integers"][23] = Value::from(units + 1);
+    std::fs::write(&path, record.to_string()).unwrap();
+    let verify = || run(&["fixtures", "verify", "--dir", dir.path().to_str().unwrap()]);
+    let output = verify();
+    assert_eq!(output.status.code(), Some(1));
+    let expected = format!("FAIL relu-grad-nearest-2: logits[2, 3]: integer {units} was {}", units + 1);
+    assert!(stdout(&output).contains(&expected), "{}", stdout(&output));
+    std::fs::write(&path, "{").unwrap();
+    let output = verify();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("relu-grad-nearest-2.json"));
+}
