@@ -141,3 +141,36 @@ pub fn gamma(n: usize) -> f64 {
     let ne = n as f64 * (f64::EPSILON / 2.0);
     ne / (1.0 - ne)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reference::fixed::{divide, exponential};
+
+    /// Above what the integer model's exhaustive tests measured, and not far above: a bound too wide proves nothing.
+    #[test]
+    fn proven_bounds_are_above_the_measured_errors_and_near_them() {
+        for rounding in Rounding::ALL {
+            for fraction_bits in 8..=17 {
+                let fixed = FixedSpec { fraction_bits, ..FixedSpec::default() };
+                let errors = Errors::new(rounding, fixed);
+                let (measured, worst) = exponential::worst(fixed, rounding);
+                let d = -worst as f64 * errors.unit;
+                let at_worst = errors.exp((-d).exp(), d) / errors.unit;
+                assert!(at_worst >= measured, "exp, f = {fraction_bits}, {rounding}: {at_worst} < {measured}");
+                assert!(
+                    at_worst <= 1.6 * measured,
+                    "exp, f = {fraction_bits}, {rounding}: {at_worst} against {measured}"
+                );
+                let inverse = errors.inverse / divide::inverse_relative_error(rounding);
+                assert!((0.5..4.0).contains(&inverse), "inverse, {rounding}: {inverse} times the model's own");
+            }
+        }
+    }
+
+    #[test]
+    fn gamma_is_above_n_half_ulps() {
+        assert!(gamma(1) >= f64::EPSILON / 2.0 && gamma(1000) > 1000.0 * f64::EPSILON / 2.0);
+        assert_eq!(gamma(0), 0.0);
+    }
+}

@@ -102,6 +102,10 @@ pub fn run<S: Opens>(
         let integer_step = match integer.step(&batch, secure_step.tape) {
             Ok(done) => done,
             Err(e) => {
+                // The coins of a truncation whose operand differs cannot be replayed: the difference itself lies before.
+                let computed = |p: &ProbePoint| integer.unfinished.contains_key(p);
+                bit_exact.step(config, step, &integer.unfinished, &secure_step.tensors, computed);
+                range.step(step, &integer.violations);
                 bit_exact.refused(config, step, &e);
                 break;
             }

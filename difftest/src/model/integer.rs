@@ -13,6 +13,8 @@ pub struct Integer {
     own: Option<Coins>,
     /// Range violations of the last step.
     pub violations: Monitor,
+    /// What the last step computed before it was refused; empty after a step that ended.
+    pub unfinished: Tensors<i64>,
 }
 
 impl Integer {
@@ -21,7 +23,7 @@ impl Integer {
     /// # Errors
     /// An invalid specification.
     pub fn replaying(spec: TrainSpec) -> Result<Self, Error> {
-        Ok(Integer { model: Fixed::new(spec)?, own: None, violations: Monitor::default() })
+        Ok(Integer { model: Fixed::new(spec)?, own: None, violations: Monitor::default(), unfinished: Tensors::new() })
     }
 
     /// Uses these coins whatever it is given.
@@ -60,7 +62,10 @@ impl Model for Integer {
         };
         let done = self.model.step(&batch.units, &batch.labels, coins, &mut probe);
         self.violations = self.model.monitor_mut().take();
-        done?;
+        if let Err(refusal) = done {
+            self.unfinished = tensors;
+            return Err(refusal.into());
+        }
         let spent = Spent { seconds: start.elapsed().as_secs_f64(), ..Spent::default() };
         Ok(Step { tensors, tape: Tape::default(), spent })
     }
