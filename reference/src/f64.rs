@@ -10,7 +10,7 @@
 //! bad shapes, labels or numbers. What is not finite stays visible: a hidden unit hands a NaN on, and a row of logits with an
 //! infinity or a NaN gets NaN as gradient, probabilities and loss.
 //!
-//! Source: Keller and Sun, *Effectiveness of MPC-friendly Softmax Replacement* (eprint 2020/1330), section 3.
+//! Source: Keller and Sun, *Effectiveness of MPC-friendly Softmax Replacement* (arXiv 2011.11202), section 3.
 
 mod branch;
 mod dense;

@@ -11,7 +11,7 @@ use crate::net::Channel;
 use crate::net::memory::network;
 use crate::nn::dense::LayerShare;
 use crate::nn::{heads, train};
-use crate::party::{Party, PartyId, Probed, Record};
+use crate::party::{Party, PartyId, Probed, Record, TruncationView};
 use crate::prg::Seed;
 use crate::protocol::input::deal;
 use crate::protocol::multiply::Matrix;
@@ -208,7 +208,7 @@ impl Engine {
             }
         }
         if let Some(e) = first_error {
-            self.broken = !matches!(e, Error::Misuse(_)) || results.len() > 0;
+            self.broken = !matches!(e, Error::Misuse(_)) || !results.is_empty();
             return Err(e);
         }
         results.try_into().map_err(|_| Error::misuse("three parties answer"))
@@ -522,10 +522,18 @@ fn put_together(records: Vec<Record>, rounding: Rounding) -> Result<(Vec<Probe>,
         };
         probes.push(Probe { point, rows, cols, units });
     }
-    let roundings = r0
-        .truncations
+    Ok((probes, roundings(r0.truncations, r1.truncations, rounding)))
+}
+
+/// The rounding of every truncation from the views of parties 0 and 1.
+pub(crate) fn roundings(
+    views_0: Vec<TruncationView>,
+    views_1: Vec<TruncationView>,
+    rounding: Rounding,
+) -> Vec<RoundingRecord> {
+    views_0
         .into_iter()
-        .zip(r1.truncations)
+        .zip(views_1)
         .map(|(a, b)| {
             let s = a.shift;
             let low = |v: u64| v & ((1 << s) - 1);
@@ -539,8 +547,7 @@ fn put_together(records: Vec<Record>, rounding: Rounding) -> Result<(Vec<Probe>,
             });
             RoundingRecord { wraps: wraps.collect(), name: a.name, shift: s, coins }
         })
-        .collect();
-    Ok((probes, roundings))
+        .collect()
 }
 
 /// The value behind three shares.

@@ -18,6 +18,7 @@ mod ctr;
 mod planes;
 mod portable;
 mod view;
+mod wide;
 
 #[cfg(target_arch = "x86_64")]
 mod amx;
@@ -31,6 +32,7 @@ mod zmm;
 pub use ctr::CtrKey;
 pub use planes::{from_bits, to_planes};
 pub use view::View;
+pub use wide::wide;
 
 use rayon::prelude::*;
 use std::sync::OnceLock;

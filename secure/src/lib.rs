@@ -18,6 +18,8 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(test)]
+mod conformance;
 pub mod cost;
 pub mod engine;
 pub mod error;

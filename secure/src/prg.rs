@@ -27,40 +27,71 @@ impl Stream {
         Stream { key: CtrKey::new(seed), used: RefCell::default() }
     }
 
-    /// First block of the draw: ticket (64 bits), purpose (8 bits), block (56 bits).
-    fn start(&self, ticket: Ticket, purpose: u8) -> u128 {
+    /// The words of one draw. Every (ticket, purpose) may be drawn once.
+    pub fn draw(&self, ticket: Ticket, purpose: u8) -> Draw<'_> {
         if cfg!(debug_assertions) {
             let fresh = self.used.borrow_mut().insert((ticket.0, purpose));
             assert!(fresh, "randomness drawn twice: call {}, purpose {purpose}", ticket.0);
         }
-        (u128::from(ticket.0) << 64) | (u128::from(purpose) << 56)
+        // First block: ticket (64 bits), purpose (8 bits), block (56 bits).
+        Draw { key: &self.key, start: (u128::from(ticket.0) << 64) | (u128::from(purpose) << 56) }
     }
 
-    /// out[i] = stream[i].
-    pub fn fill(&self, ticket: Ticket, purpose: u8, out: &mut [u64]) {
-        self.key.fill(self.start(ticket, purpose), out);
-    }
-
-    /// out[i] += stream[i], wrapping.
-    pub fn add(&self, ticket: Ticket, purpose: u8, out: &mut [u64]) {
-        self.key.add_fill(self.start(ticket, purpose), out);
-    }
-
-    /// out[i] -= stream[i], wrapping.
-    pub fn sub(&self, ticket: Ticket, purpose: u8, out: &mut [u64]) {
-        self.key.sub_fill(self.start(ticket, purpose), out);
-    }
-
-    /// out[i] ^= stream[i].
-    pub fn xor(&self, ticket: Ticket, purpose: u8, out: &mut [u64]) {
-        self.key.xor_fill(self.start(ticket, purpose), out);
-    }
-
-    /// `n` words.
+    /// The first `n` words of a draw.
     pub fn words(&self, ticket: Ticket, purpose: u8, n: usize) -> Vec<u64> {
         let mut out = vec![0; n];
-        self.fill(ticket, purpose, &mut out);
+        self.draw(ticket, purpose).fill(0, &mut out);
         out
+    }
+
+    /// out[i] += word i of a draw, wrapping.
+    pub fn add(&self, ticket: Ticket, purpose: u8, out: &mut [u64]) {
+        self.draw(ticket, purpose).add(0, out);
+    }
+
+    /// out[i] -= word i of a draw, wrapping.
+    pub fn sub(&self, ticket: Ticket, purpose: u8, out: &mut [u64]) {
+        self.draw(ticket, purpose).sub(0, out);
+    }
+
+    /// out[i] ^= word i of a draw.
+    pub fn xor(&self, ticket: Ticket, purpose: u8, out: &mut [u64]) {
+        self.draw(ticket, purpose).xor(0, out);
+    }
+}
+
+/// The words of one draw, addressed by position, so that long vectors can be worked on in pieces that stay in the cache.
+#[derive(Clone, Copy)]
+pub struct Draw<'s> {
+    key: &'s CtrKey,
+    start: u128,
+}
+
+impl Draw<'_> {
+    /// A block of the stream is two words: pieces start at even positions.
+    fn block(&self, at: usize) -> u128 {
+        debug_assert!(at.is_multiple_of(2));
+        self.start + (at / 2) as u128
+    }
+
+    /// out[i] = word at + i.
+    pub fn fill(&self, at: usize, out: &mut [u64]) {
+        self.key.fill(self.block(at), out);
+    }
+
+    /// out[i] += word at + i, wrapping.
+    pub fn add(&self, at: usize, out: &mut [u64]) {
+        self.key.add_fill(self.block(at), out);
+    }
+
+    /// out[i] -= word at + i, wrapping.
+    pub fn sub(&self, at: usize, out: &mut [u64]) {
+        self.key.sub_fill(self.block(at), out);
+    }
+
+    /// out[i] ^= word at + i.
+    pub fn xor(&self, at: usize, out: &mut [u64]) {
+        self.key.xor_fill(self.block(at), out);
     }
 }
 

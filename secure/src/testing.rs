@@ -39,10 +39,14 @@ pub fn world<T: Send>(
         out.push(t);
         records.push(record);
     }
-    (out.try_into().ok().expect("three"), total, records.try_into().ok().expect("three"))
+    (three(out), total, three(records))
 }
 
-/// Shares of a column for each party.
+fn three<T>(v: Vec<T>) -> [T; 3] {
+    v.try_into().unwrap_or_else(|_| unreachable!("three parties"))
+}
+
+/// Shares of a matrix for each party.
 pub fn share(rows: usize, cols: usize, units: &[i64]) -> [Share; 3] {
     deal(rows, cols, units, None).expect("randomness")
 }

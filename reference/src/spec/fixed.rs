@@ -48,21 +48,21 @@ impl Default for FixedSpec {
 }
 
 impl FixedSpec {
-    /// Checks 4 <= f <= 20 and f + 4 <= K <= 32.
+    /// Checks 4 <= f <= 17 and f + 5 <= K <= 32.
     ///
     /// # Errors
     /// Names the limit and why the 64-bit ring asks for it.
     pub fn validate(&self) -> Result<(), SpecError> {
         let (f, k) = (self.fraction_bits, self.value_bits);
-        if !(4..=20).contains(&f) {
+        if !(4..=17).contains(&f) {
             return Err(SpecError(format!(
-                "fraction bits is {f}; it must be 4 to 20 (the exponential keeps 31 bits of fraction beside it in the 64-bit ring)"
+                "fraction bits is {f}; it must be 4 to 17 (the exponential has 31 - f bits for log2(e), and below 14 its error passes one unit)"
             )));
         }
-        if k < f + 4 || k > 32 {
+        if k < f + 5 || k > 32 {
             return Err(SpecError(format!(
-                "value bits is {k}; it must be {} to 32 (a product of two values must stay below 2^62)",
-                f + 4
+                "value bits is {k}; it must be {} to 32 (exp needs -(f+1) ln 2 as an ordinary value; a product of two values must stay below 2^62)",
+                f + 5
             )));
         }
         Ok(())

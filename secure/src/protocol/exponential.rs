@@ -10,9 +10,11 @@
 //!
 //! y = d log2 e (31 fraction bits) is a + b with a known to party 0 and b to parties 1 and 2. Its fraction is
 //! a mod 2^31 + b mod 2^31 - carry 2^31. Its integer part is (a >> 31) + (b >> 31) + carry, so 2^n = 2^(n') (1 + carry) with n' the five-bit
-//! sum of the two shifted numbers, whose bits need no carry from below and are ready early.
+//! sum of the two shifted numbers, whose bits need no carry from below and are ready early. Only n' = 31 with a carry wraps to n = 0: there
+//! 2^32 - 1 is subtracted. (No d in the domain gets there; a run that left its range must still do as the specification says.)
 
 use super::adder::{carry, low_sum};
+use super::boolean::{and, and_all};
 use super::compare::{planes_of, sign};
 use super::convert::to_ring;
 use super::input::from_party_0;
@@ -20,7 +22,7 @@ use super::multiply::{multiply, product_parts};
 use super::truncate::{truncate, truncate_product};
 use crate::error::Result;
 use crate::party::{Party, PartyId};
-use crate::share::{Parts, Share};
+use crate::share::{BitShare, Parts, Share};
 use futures_util::try_join;
 use reference::spec::constants::{EXP_C1, EXP_C2, EXP_C3, EXP_C4};
 
@@ -37,17 +39,20 @@ pub async fn exponential(p: &Party, d: &Share) -> Result<Share> {
     let y = d.scale(p.fixed.exp_log2e()).plus_public(p.id, 31 << FRACTION);
     let known = y.two_sided(p.id);
 
-    let carry_bit = async { to_ring(p, &carry(p, &planes_of(&known, 1, n, 0, FRACTION), FRACTION, 1, n).await?).await };
     let not_cut =
         async { to_ring(p, &sign(p, &d.clone().plus_public(p.id, p.fixed.exp_cut())).await?.not(p.id)).await };
-    // prod_k (1 + n'_k (2^(2^k) - 1)), a power of two below 2^32.
-    let power = async {
-        let bits = to_ring(p, &low_sum(p, &planes_of(&known, 1, n, FRACTION, INTEGER), INTEGER, n).await?).await?;
-        let factor = |k: usize| bits.row_range(k, k + 1).scale((1 << (1 << k)) - 1).plus_public(p.id, 1);
-        let (f0, f1) = (factor(0).stack(&factor(2))?, factor(1).stack(&factor(3))?);
-        let pairs = multiply(p, &f0, &f1).await?;
-        let four = multiply(p, &pairs.row_range(0, 1), &pairs.row_range(1, 2)).await?;
-        multiply(p, &four, &factor(4)).await
+    // n' as bits, and whether all of them are 1.
+    let integer = async {
+        let bits = low_sum(p, &planes_of(&known, 1, n, FRACTION, INTEGER), INTEGER, n).await?;
+        try_join!(power_of_two(p, &bits), and_all(p, bits.clone(), 1))
+    };
+    let fraction_planes = planes_of(&known, 1, n, 0, FRACTION);
+    let fractions = carry(p, &fraction_planes, FRACTION, 1, n);
+    let carries = async {
+        let ((power, all_ones), carry_bit) = try_join!(integer, fractions)?;
+        let wraps = async { to_ring(p, &and(p, &all_ones, &carry_bit).await?).await };
+        let (wraps, carry_bit) = try_join!(wraps, to_ring(p, &carry_bit))?;
+        Ok((power, wraps, carry_bit))
     };
     let fraction_a = async {
         let low: Vec<u64> = known.iter().map(|v| v & ((1 << FRACTION) - 1)).collect();
@@ -60,16 +65,26 @@ pub async fn exponential(p: &Party, d: &Share) -> Result<Share> {
         Ok(a)
     };
 
-    let (carry_bit, not_cut, power, fraction) = try_join!(carry_bit, not_cut, power, fraction_a)?;
+    let ((power, wraps, carry_bit), not_cut, fraction) = try_join!(carries, not_cut, fraction_a)?;
     let r = fraction.minus(&carry_bit.shift_left(FRACTION))?;
 
     let scale = async {
-        let last = multiply(p, &carry_bit.clone().plus_public(p.id, 1), &not_cut).await?;
-        multiply(p, &power, &last).await
+        let doubled = multiply(p, &power, &carry_bit.clone().plus_public(p.id, 1)).await?;
+        multiply(p, &doubled.minus(&wraps.scale((1 << 32) - 1))?, &not_cut).await
     };
     let (scale, polynomial) = try_join!(scale, polynomial(p, &r))?;
     let product = product_parts(p, &scale, &polynomial)?;
     Ok(truncate_product(p, product, 60 - p.fixed.fraction_bits, "head/exp/scale").await?.reshape(rows, cols))
+}
+
+/// prod_k (1 + b_k (2^(2^k) - 1)) for the five bits b_k.
+async fn power_of_two(p: &Party, bits: &BitShare) -> Result<Share> {
+    let bits = to_ring(p, bits).await?;
+    let factor = |k: usize| bits.row_range(k, k + 1).scale((1 << (1 << k)) - 1).plus_public(p.id, 1);
+    let (f0, f1) = (factor(0).stack(&factor(2))?, factor(1).stack(&factor(3))?);
+    let pairs = multiply(p, &f0, &f1).await?;
+    let four = multiply(p, &pairs.row_range(0, 1), &pairs.row_range(1, 2)).await?;
+    multiply(p, &four, &factor(4)).await
 }
 
 /// 2^r for r in [0, 1), scale 31 in, scale 29 out.

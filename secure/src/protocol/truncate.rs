@@ -52,6 +52,7 @@ use super::convert::two_sided_bits;
 use super::multiply::{RESHARE, reshare};
 use crate::cost::Cost;
 use crate::error::{Error, Result};
+use crate::kernel::wide;
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
 use crate::share::{Parts, Share};
@@ -136,95 +137,171 @@ const RHO_2: u8 = 7;
 const C_0: u8 = 8;
 const U_0: u8 = 9;
 
+/// Elements that are worked on at once, in the first-level cache; a multiple of 64.
+const PIECE: usize = 1024;
+
 async fn probabilistic(p: &Party, parts: Parts, shift: u32, name: &str) -> Result<Share> {
-    let Parts { rows, cols, part: mut z } = parts;
-    let (n, t) = (z.len(), p.ticket());
-    let words = n.div_ceil(64);
-    let correlated = packed_words(n, shift);
-    let up = 64 - shift;
+    let Parts { rows, cols, part: z } = parts;
     let (own, next) = match p.id {
-        PartyId::P0 => {
-            p.stream(0).add(t, R, &mut z);
-            z.iter_mut().for_each(|v| *v = v.wrapping_add(OFFSET));
-            p.note_truncation(name, shift, &z);
-            let a = p.stream(0).words(t, A, words);
-            let mut d = msb_words(&z);
-            d.iter_mut().zip(&a).for_each(|(d, a)| *d = !*d ^ a);
-            p.say(STEP, Neighbour::Next, |m| m.extend_from_slice(&d));
-            p.hear(STEP, [0, 0]).await;
-            let r_0 = p.stream(0).words(t, R_0, n);
-            // y_0 - r_0 without the terms that wait for e; g and r_0 are subtracted from z in place.
-            let g = p.stream(0).words(t, G, n);
-            {
-                let heard = p.hear(STEP, [0, words + n]).await;
-                let message = heard.from(Neighbour::Next);
-                let (e, y_1) = message.split_at(words);
-                for_bits(n, |w, k, i| {
-                    let (d, e, a) = (d[w] >> k & 1, e[w] >> k & 1, a[w] >> k & 1);
-                    // (1-2d)(e a + (1-2e) g)
-                    let borrow = negate_if(d, (e & a).wrapping_add(negate_if(e, g[i])));
-                    z[i] = (z[i] >> shift)
-                        .wrapping_sub(OFFSET >> shift)
-                        .wrapping_add(borrow << up)
-                        .wrapping_sub(r_0[i])
-                        .wrapping_add(y_1[i]);
-                });
-            }
-            p.say(STEP, Neighbour::Next, |m| m.extend_from_slice(&z));
-            p.hear(STEP, [0, 0]).await;
-            (r_0, z)
-        }
-        PartyId::P1 => {
-            let b = p.stream(2).words(t, B, words);
-            let r_2 = p.stream(2).words(t, R_2, n);
-            let mut e;
-            {
-                let heard = p.hear(STEP, [words, n + correlated]).await;
-                let d = heard.from(Neighbour::Previous);
-                let from_2 = heard.from(Neighbour::Next);
-                let (z_2, ab) = from_2.split_at(n);
-                for (m, z_2) in z.iter_mut().zip(z_2) {
-                    *m = m.wrapping_add(*z_2).wrapping_neg();
-                }
-                p.note_truncation(name, shift, &z);
-                e = msb_words(&z);
-                e.iter_mut().zip(&b).for_each(|(e, b)| *e ^= b);
-                let unpacked = Packed { words: ab, width: packed_width(shift) };
-                for_bits(n, |w, k, i| {
-                    let (d, e, b) = (d[w] >> k & 1, e[w] >> k & 1, b[w] >> k & 1);
-                    // d e + d (1-2e) b + (1-2d)(1-2e) (ab - g)
-                    let corrected = negate_if(d ^ e, unpacked.get(i));
-                    let borrow = (d & e).wrapping_add(negate_if(e, d & b)).wrapping_add(corrected);
-                    z[i] = (borrow << up).wrapping_sub(z[i] >> shift).wrapping_sub(r_2[i]);
-                });
-            }
-            p.say(STEP, Neighbour::Previous, |m| {
-                m.extend_from_slice(&e);
-                m.extend_from_slice(&z);
-            });
-            p.hear(STEP, [0, 0]).await;
-            let heard = p.hear(STEP, [n, 0]).await;
-            z.copy_from_slice(&heard.from(Neighbour::Previous));
-            (z, r_2)
-        }
-        PartyId::P2 => {
-            p.stream(0).sub(t, R, &mut z);
-            let (a, b) = (p.stream(0).words(t, A, words), p.stream(2).words(t, B, words));
-            let mut ab = p.stream(0).words(t, G, n);
-            for_bits(n, |w, k, i| ab[i] = ((a[w] & b[w]) >> k & 1).wrapping_sub(ab[i]));
-            p.say(STEP, Neighbour::Previous, |m| {
-                m.extend_from_slice(&z);
-                pack(&ab, packed_width(shift), m);
-            });
-            p.hear(STEP, [0, 0]).await;
-            p.hear(STEP, [0, 0]).await;
-            p.hear(STEP, [0, 0]).await;
-            p.stream(2).fill(t, R_2, &mut z);
-            p.stream(0).fill(t, R_0, &mut ab);
-            (z, ab)
-        }
+        PartyId::P0 => probabilistic_0(p, z, shift, name).await,
+        PartyId::P1 => probabilistic_1(p, z, shift, name).await,
+        PartyId::P2 => probabilistic_2(p, z, shift).await,
     };
     Ok(Share::new(rows, cols, own, next))
+}
+
+async fn probabilistic_0(p: &Party, mut z: Vec<u64>, shift: u32, name: &str) -> (Vec<u64>, Vec<u64>) {
+    let (n, t) = (z.len(), p.ticket());
+    let words = n.div_ceil(64);
+    let r = p.stream(0).draw(t, R);
+    let a = p.stream(0).words(t, A, words);
+    let mut d = vec![0; words];
+    for (k, (z, d)) in z.chunks_mut(PIECE).zip(d.chunks_mut(PIECE / 64)).enumerate() {
+        r.add(k * PIECE, z);
+        wide(|| {
+            z.iter_mut().for_each(|v| *v = v.wrapping_add(OFFSET));
+            msb_words(z, d);
+        });
+    }
+    d.iter_mut().zip(&a).for_each(|(d, a)| *d = !*d ^ a);
+    p.note_truncation(name, shift, &z);
+    p.say(STEP, Neighbour::Next, |m| m.extend_from_slice(&d));
+    p.hear(STEP, [0, 0]).await;
+
+    let (g_draw, r_0_draw) = (p.stream(0).draw(t, G), p.stream(0).draw(t, R_0));
+    let mut r_0 = vec![0; n];
+    {
+        let heard = p.hear(STEP, [0, words + n]).await;
+        let message = heard.from(Neighbour::Next);
+        let (e, y_1) = message.split_at(words);
+        p.say(STEP, Neighbour::Next, |m| {
+            m.reserve(n);
+            let mut g = [0; PIECE];
+            for (k, (z, r_0)) in z.chunks_mut(PIECE).zip(r_0.chunks_mut(PIECE)).enumerate() {
+                let g = &mut g[..z.len()];
+                g_draw.fill(k * PIECE, g);
+                r_0_draw.fill(k * PIECE, r_0);
+                let from = k * PIECE;
+                let (y_1, bits) = (&y_1[from..from + z.len()], from / 64);
+                wide(|| borrow_0(z, &d[bits..], &e[bits..], &a[bits..], g, r_0, y_1, shift));
+                m.extend_from_slice(z);
+            }
+        });
+    }
+    p.hear(STEP, [0, 0]).await;
+    (r_0, z)
+}
+
+/// z = (z >> s) - 2^(62-s) + 2^(64-s) (1-2d)(e a + (1-2e) g) - r_0 + y_1.
+#[allow(clippy::too_many_arguments)]
+#[inline(always)]
+fn borrow_0(z: &mut [u64], d: &[u64], e: &[u64], a: &[u64], g: &[u64], r_0: &[u64], y_1: &[u64], shift: u32) {
+    let up = 64 - shift;
+    for (w, z) in z.chunks_mut(64).enumerate() {
+        let (d, e, a) = (d[w], e[w], a[w]);
+        let from = 64 * w;
+        let (g, r_0, y_1) = (&g[from..][..z.len()], &r_0[from..][..z.len()], &y_1[from..][..z.len()]);
+        for k in 0..z.len() {
+            let (d, e, a) = (d >> k & 1, e >> k & 1, a >> k & 1);
+            let borrow = negate_if(d, (e & a).wrapping_add(negate_if(e, g[k])));
+            z[k] = (z[k] >> shift)
+                .wrapping_sub(OFFSET >> shift)
+                .wrapping_add(borrow << up)
+                .wrapping_sub(r_0[k])
+                .wrapping_add(y_1[k]);
+        }
+    }
+}
+
+async fn probabilistic_1(p: &Party, mut z: Vec<u64>, shift: u32, name: &str) -> (Vec<u64>, Vec<u64>) {
+    let (n, t) = (z.len(), p.ticket());
+    let words = n.div_ceil(64);
+    let b = p.stream(2).words(t, B, words);
+    let r_2_draw = p.stream(2).draw(t, R_2);
+    let mut r_2 = vec![0; n];
+    {
+        let heard = p.hear(STEP, [words, n + packed_words(n, shift)]).await;
+        let d = heard.from(Neighbour::Previous);
+        let from_2 = heard.from(Neighbour::Next);
+        let (z_2, ab) = from_2.split_at(n);
+        for (z, z_2) in z.chunks_mut(PIECE).zip(z_2.chunks(PIECE)) {
+            wide(|| z.iter_mut().zip(z_2).for_each(|(m, z_2)| *m = m.wrapping_add(*z_2).wrapping_neg()));
+        }
+        p.note_truncation(name, shift, &z);
+        p.say(STEP, Neighbour::Previous, |m| {
+            m.reserve(words + n);
+            let start = m.len();
+            m.resize(start + words, 0);
+            let mut corrections = [0; PIECE];
+            for (k, (z, r_2)) in z.chunks_mut(PIECE).zip(r_2.chunks_mut(PIECE)).enumerate() {
+                let bits = k * PIECE / 64;
+                let e = &mut m[start + bits..start + bits + z.len().div_ceil(64)];
+                let corrections = &mut corrections[..z.len()];
+                r_2_draw.fill(k * PIECE, r_2);
+                wide(|| {
+                    unpack(ab, packed_width(shift), k * PIECE, corrections);
+                    msb_words(z, e);
+                    e.iter_mut().zip(&b[bits..]).for_each(|(e, b)| *e ^= b);
+                    borrow_1(z, &d[bits..], e, &b[bits..], corrections, r_2, shift);
+                });
+                m.extend_from_slice(z);
+            }
+        });
+    }
+    p.hear(STEP, [0, 0]).await;
+    let heard = p.hear(STEP, [n, 0]).await;
+    z.copy_from_slice(&heard.from(Neighbour::Previous));
+    (z, r_2)
+}
+
+/// z = 2^(64-s) (d e + d (1-2e) b + (1-2d)(1-2e) (ab - g)) - (z >> s) - r_2.
+#[inline(always)]
+fn borrow_1(z: &mut [u64], d: &[u64], e: &[u64], b: &[u64], corrections: &[u64], r_2: &[u64], shift: u32) {
+    let up = 64 - shift;
+    for (w, z) in z.chunks_mut(64).enumerate() {
+        let (d, e, b) = (d[w], e[w], b[w]);
+        let from = 64 * w;
+        let (corrections, r_2) = (&corrections[from..][..z.len()], &r_2[from..][..z.len()]);
+        for k in 0..z.len() {
+            let (d, e, b) = (d >> k & 1, e >> k & 1, b >> k & 1);
+            let corrected = negate_if(d ^ e, corrections[k]);
+            let borrow = (d & e).wrapping_add(negate_if(e, d & b)).wrapping_add(corrected);
+            z[k] = (borrow << up).wrapping_sub(z[k] >> shift).wrapping_sub(r_2[k]);
+        }
+    }
+}
+
+async fn probabilistic_2(p: &Party, z: Vec<u64>, shift: u32) -> (Vec<u64>, Vec<u64>) {
+    let (n, t) = (z.len(), p.ticket());
+    let words = n.div_ceil(64);
+    let (r, g) = (p.stream(0).draw(t, R), p.stream(0).draw(t, G));
+    let (a, b) = (p.stream(0).words(t, A, words), p.stream(2).words(t, B, words));
+    p.say(STEP, Neighbour::Previous, |m| {
+        let start = m.len();
+        m.extend_from_slice(&z);
+        for (k, z) in m[start..].chunks_mut(PIECE).enumerate() {
+            r.sub(k * PIECE, z);
+        }
+        let mut ab = [0; PIECE];
+        for from in (0..n).step_by(PIECE) {
+            let ab = &mut ab[..PIECE.min(n - from)];
+            g.fill(from, ab);
+            let (a, b) = (&a[from / 64..], &b[from / 64..]);
+            wide(|| {
+                for (w, ab) in ab.chunks_mut(64).enumerate() {
+                    let both = a[w] & b[w];
+                    ab.iter_mut().enumerate().for_each(|(k, v)| *v = (both >> k & 1).wrapping_sub(*v));
+                }
+                pack(ab, packed_width(shift), m);
+            });
+        }
+    });
+    p.hear(STEP, [0, 0]).await;
+    p.hear(STEP, [0, 0]).await;
+    p.hear(STEP, [0, 0]).await;
+    let mut own = z;
+    p.stream(2).draw(t, R_2).fill(0, &mut own);
+    (own, p.stream(0).words(t, R_0, n))
 }
 
 async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> {
@@ -324,19 +401,12 @@ fn negate_if(bit: u64, v: u64) -> u64 {
     (v ^ mask).wrapping_sub(mask)
 }
 
-/// Calls f(word, bit, index) for 0..n.
-#[inline(always)]
-fn for_bits(n: usize, mut f: impl FnMut(usize, usize, usize)) {
-    for w in 0..n.div_ceil(64) {
-        for k in 0..64.min(n - 64 * w) {
-            f(w, k, 64 * w + k);
-        }
-    }
-}
-
 /// The most significant bits, 64 a word.
-fn msb_words(values: &[u64]) -> Vec<u64> {
-    values.chunks(64).map(|c| c.iter().enumerate().fold(0, |w, (k, v)| w | (v >> 63) << k)).collect()
+#[inline(always)]
+fn msb_words(values: &[u64], out: &mut [u64]) {
+    for (w, c) in out.iter_mut().zip(values.chunks(64)) {
+        *w = c.iter().enumerate().fold(0, |w, (k, v)| w | (v >> 63) << k);
+    }
 }
 
 fn packed_words(n: usize, shift: u32) -> usize {
@@ -344,6 +414,7 @@ fn packed_words(n: usize, shift: u32) -> usize {
 }
 
 /// Appends the lowest `width` bits of every value.
+#[inline(always)]
 fn pack(values: &[u64], width: u32, out: &mut Vec<u64>) {
     if width == 64 {
         return out.extend_from_slice(values);
@@ -356,20 +427,12 @@ fn pack(values: &[u64], width: u32, out: &mut Vec<u64>) {
     );
 }
 
-/// What [`pack`] wrote; only the lowest `width` bits of an element mean anything.
-struct Packed<'a> {
-    words: &'a [u64],
-    width: u32,
-}
-
-impl Packed<'_> {
-    #[inline(always)]
-    fn get(&self, i: usize) -> u64 {
-        match self.width {
-            16 => self.words[i / 4] >> (16 * (i % 4)),
-            32 => self.words[i / 2] >> (32 * (i % 2)),
-            _ => self.words[i],
-        }
+/// Elements `from ..` of what [`pack`] wrote; only the lowest `width` bits of an element mean anything.
+#[inline(always)]
+fn unpack(words: &[u64], width: u32, from: usize, out: &mut [u64]) {
+    let a_word = (64 / width) as usize;
+    for (word, out) in words[from / a_word..].iter().zip(out.chunks_mut(a_word)) {
+        out.iter_mut().enumerate().for_each(|(k, v)| *v = word >> (k as u32 * width % 64));
     }
 }
 
