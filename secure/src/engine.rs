@@ -16,7 +16,7 @@ use crate::prg::Seed;
 use crate::protocol::input::deal;
 use crate::protocol::multiply::Matrix;
 use crate::protocol::reveal::reveal;
-use crate::share::Share;
+use crate::share::{Factor, Share};
 use reference::spec::{Head, ProbePoint, Rounding, TrainSpec};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -120,7 +120,7 @@ struct Worker {
     party: Party,
     spec: TrainSpec,
     layers: Vec<LayerShare>,
-    data: Option<(Share, Share)>,
+    data: Option<(Factor, Share)>,
 }
 
 type Job = Box<dyn FnOnce(&mut Worker) + Send>;
@@ -298,8 +298,8 @@ impl Engine {
         let (inputs, classes) = (self.spec.network.inputs(), self.spec.network.classes());
         let x = self.deal(labels.len(), inputs, x)?;
         let y = self.deal_labels(labels, classes)?;
-        self.all(pair(x, y), |w, data| {
-            w.data = Some(data);
+        self.all(pair(x, y), |w, (x, y)| {
+            w.data = Some((Factor::new(w.party.id, x), y));
             Ok(())
         })?;
         Ok(())
@@ -320,8 +320,8 @@ impl Engine {
                 if let Some(bad) = rows.iter().find(|&&r| r as usize >= x.rows) {
                     return Err(Error::misuse(format!("row {bad} of a data set of {}", x.rows)));
                 }
-                let labels = gather(y, rows);
-                w.party.run(train::step(&w.party, &w.spec, &mut w.layers, Matrix::rows(x, rows), &labels))?;
+                let (x, y) = (x.gather(rows), gather(y, rows));
+                w.party.run(train::step(&w.party, &w.spec, &mut w.layers, Matrix::from(&x), &y))?;
             }
             Ok((w.party.spent().since(&before), ()))
         })?;

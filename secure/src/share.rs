@@ -2,6 +2,8 @@
 
 mod arithmetic;
 mod boolean;
+mod factor;
 
 pub use arithmetic::{Parts, Share};
 pub use boolean::BitShare;
+pub use factor::Factor;

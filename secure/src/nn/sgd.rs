@@ -2,6 +2,7 @@
 
 use super::dense::LayerShare;
 use crate::error::Result;
+use crate::kernel::wide;
 use crate::party::Party;
 use crate::protocol::truncate::{truncate, truncate_product};
 use crate::share::{Parts, Share};
@@ -17,9 +18,11 @@ pub async fn update(p: &Party, l: usize, layer: &mut LayerShare, dw: Parts, db: 
     let unreduced = |velocity: &Share, mut gradient: Parts, extra_scale: u32| -> Parts {
         let momentum = sgd.momentum as u64;
         let rate = (sgd.rate as u64) << extra_scale;
-        for (g, v) in gradient.part.iter_mut().zip(&velocity.own) {
-            *g = v.wrapping_mul(momentum).wrapping_sub(g.wrapping_mul(rate));
-        }
+        wide(|| {
+            for (g, v) in gradient.part.iter_mut().zip(&velocity.own) {
+                *g = v.wrapping_mul(momentum).wrapping_sub(g.wrapping_mul(rate));
+            }
+        });
         gradient
     };
     let w = unreduced(&layer.weight_velocity, dw, sgd.extra);

@@ -20,6 +20,7 @@
 use super::boolean::and;
 use crate::cost::Cost;
 use crate::error::Result;
+use crate::kernel::wide;
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
 use crate::prg::Ticket;
@@ -80,7 +81,7 @@ pub async fn carry(p: &Party, planes: &[u64], width: u32, blocks: usize, len: us
         let mut at = 0;
         for j in 0..chunks {
             let c = chunk_bits(width, j);
-            indicators(chunk_planes(j), c, w, &mut query[at..]);
+            wide(|| indicators(chunk_planes(j), c, w, &mut query[at..]));
             at += ((1 << c) - 1) * w;
         }
     })
@@ -95,7 +96,13 @@ pub async fn carry(p: &Party, planes: &[u64], width: u32, blocks: usize, len: us
             let c = chunk_bits(width, j as u32);
             let q = &query[at..at + ((1 << c) - 1) * w];
             let prop = (j > 0).then(|| (&mut props[(j - 1) * w..j * w], &mut zero_entry[(n + j - 1) * w..(n + j) * w]));
-            chunk_answers(q, chunk_planes(j as u32), c, w, &mut g[j * w..(j + 1) * w], prop);
+            let g = &mut g[j * w..(j + 1) * w];
+            wide(|| match c {
+                4 => chunk_answers::<4>(q, chunk_planes(j as u32), w, g, prop),
+                3 => chunk_answers::<3>(q, chunk_planes(j as u32), w, g, prop),
+                2 => chunk_answers::<2>(q, chunk_planes(j as u32), w, g, prop),
+                _ => chunk_answers::<1>(q, chunk_planes(j as u32), w, g, prop),
+            });
             at += q.len();
         }
     })
@@ -200,6 +207,7 @@ async fn answer(p: &Party, t: Ticket, words: usize, inner: impl FnOnce(&mut [u64
 }
 
 /// out[(v-1) w + i] = bits in which the value of the `c` planes is v, v = 1 .. 2^c - 1.
+#[inline(always)]
 fn indicators(planes: &[u64], c: u32, w: usize, out: &mut [u64]) {
     for i in 0..w {
         let all = one_hot(planes, c, w, i);
@@ -210,7 +218,7 @@ fn indicators(planes: &[u64], c: u32, w: usize, out: &mut [u64]) {
 }
 
 /// Word i of the indicators of all 2^c values, c <= 5.
-#[inline]
+#[inline(always)]
 fn one_hot(planes: &[u64], c: u32, w: usize, i: usize) -> [u64; 32] {
     let mut all = [0u64; 32];
     all[0] = !0;
@@ -225,17 +233,17 @@ fn one_hot(planes: &[u64], c: u32, w: usize, i: usize) -> [u64; 32] {
 }
 
 /// Inner products of one chunk's query with the tables of G and P over a' = 1 .. 2^c - 1, each entry less the entry for a' = 0.
-fn chunk_answers(
+#[inline(always)]
+fn chunk_answers<const C: u32>(
     q: &[u64],
     planes: &[u64],
-    c: u32,
     w: usize,
     g: &mut [u64],
     mut prop: Option<(&mut [u64], &mut [u64])>,
 ) {
-    let top = (1usize << c) - 1;
+    let top = (1usize << C) - 1;
     for i in 0..w {
-        let is = one_hot(planes, c, w, i);
+        let is = one_hot(planes, C, w, i);
         let (mut at_least, mut g_word, mut p_word, mut q_all) = (0, 0, 0, 0);
         for v in 1..=top {
             let query = q[(v - 1) * w + i];

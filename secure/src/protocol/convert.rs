@@ -17,7 +17,7 @@
 use super::input::from_party_0;
 use crate::cost::Cost;
 use crate::error::Result;
-use crate::kernel::from_bits;
+use crate::kernel::{from_bits, wide};
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
 use crate::share::{BitShare, Share};
@@ -86,12 +86,14 @@ pub(super) async fn finish_bit(p: &Party, step: &'static str, b: &BitShare, half
         let mut product = p.stream(2).words(t, mine, n);
         let mut component_2 = product.clone();
         p.stream(2).add(t, R_1 + R_2 - mine, &mut component_2);
-        for i in 0..n {
-            let m = known[i];
-            product[i] = product[i].wrapping_add((2 * m).wrapping_mul(c[i]));
-            c[i] = c[i].wrapping_sub(product[i]);
-            component_2[i] = component_2[i].wrapping_add(m);
-        }
+        wide(|| {
+            for i in 0..n {
+                let m = known[i];
+                product[i] = product[i].wrapping_add((2 * m).wrapping_mul(c[i]));
+                c[i] = c[i].wrapping_sub(product[i]);
+                component_2[i] = component_2[i].wrapping_add(m);
+            }
+        });
         p.say(step, to, |m| m.extend_from_slice(&product));
         p.hear(step, [0, 0]).await;
         if p.id == PartyId::P1 { (c, component_2) } else { (component_2, c) }

@@ -17,10 +17,10 @@
 
 use crate::cost::Cost;
 use crate::error::{Error, Result};
-use crate::kernel::{View, matmul};
+use crate::kernel::{View, matmul, wide};
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId, same_shape};
-use crate::share::{Parts, Share};
+use crate::share::{Factor, Parts, Share};
 
 /// Resharing three additive parts.
 pub const RESHARE: Cost = Cost { rounds: 1, bits_per_element: 3 * 64 };
@@ -32,7 +32,7 @@ pub const RESHARE: Cost = Cost { rounds: 1, bits_per_element: 3 * 64 };
 pub fn product_parts(p: &Party, x: &Share, y: &Share) -> Result<Parts> {
     same_shape("product", x.shape(), y.shape())?;
     let mut part = vec![0; x.len()];
-    for_each_product(p.id, x, y, &mut part, |i| i);
+    wide(|| products(p.id, x, y, &mut part, |i| i));
     Ok(Parts { rows: x.rows, cols: x.cols, part })
 }
 
@@ -43,37 +43,43 @@ pub fn product_parts(p: &Party, x: &Share, y: &Share) -> Result<Parts> {
 pub fn product_by_row_parts(p: &Party, x: &Share, y: &Share) -> Result<Parts> {
     same_shape("product by row", (x.rows, 1), y.shape())?;
     let mut part = vec![0; x.len()];
-    for_each_product(p.id, x, y, &mut part, |i| i / x.cols.max(1));
+    products(p.id, x, y, &mut part, |i| i / x.cols.max(1));
     Ok(Parts { rows: x.rows, cols: x.cols, part })
 }
 
-fn for_each_product(id: PartyId, x: &Share, y: &Share, out: &mut [u64], of_y: impl Fn(usize) -> usize) {
-    for (i, z) in out.iter_mut().enumerate() {
-        let (a, b, j) = (x.own[i], x.next[i], of_y(i));
-        let (c, d) = (y.own[j], y.next[j]);
-        *z = match id {
-            PartyId::P0 => a.wrapping_add(b).wrapping_mul(c.wrapping_add(d)),
-            PartyId::P1 => a.wrapping_mul(d).wrapping_add(b.wrapping_mul(c.wrapping_add(d))),
-            PartyId::P2 => b.wrapping_mul(c).wrapping_add(a.wrapping_mul(d)),
-        };
+#[inline(always)]
+fn products(id: PartyId, x: &Share, y: &Share, out: &mut [u64], of_y: impl Fn(usize) -> usize + Copy) {
+    let n = out.len();
+    let (own, next) = (&x.own[..n], &x.next[..n]);
+    let mut each = |f: fn(u64, u64, u64, u64) -> u64| {
+        for i in 0..n {
+            let j = of_y(i);
+            out[i] = f(own[i], next[i], y.own[j], y.next[j]);
+        }
+    };
+    match id {
+        PartyId::P0 => each(|a, b, c, d| a.wrapping_add(b).wrapping_mul(c.wrapping_add(d))),
+        PartyId::P1 => each(|a, b, c, d| a.wrapping_mul(d).wrapping_add(b.wrapping_mul(c.wrapping_add(d)))),
+        PartyId::P2 => each(|a, b, c, d| b.wrapping_mul(c).wrapping_add(a.wrapping_mul(d))),
     }
 }
 
 /// A shared matrix as a product reads it.
 #[derive(Clone, Copy)]
 pub struct Matrix<'a> {
-    share: &'a Share,
-    /// Rows to read, in order; public.
-    rows: Option<&'a [u32]>,
+    held: Held<'a>,
+    rows: usize,
+    cols: usize,
     transposed: bool,
 }
 
-impl<'a> Matrix<'a> {
-    /// The rows with these (public) numbers: a batch of a larger shared matrix.
-    pub fn rows(share: &'a Share, rows: &'a [u32]) -> Self {
-        Matrix { share, rows: Some(rows), transposed: false }
-    }
+#[derive(Clone, Copy)]
+enum Held<'a> {
+    Both(&'a [u64], &'a [u64]),
+    Sum(&'a [u64]),
+}
 
+impl<'a> Matrix<'a> {
     /// The transpose.
     #[must_use]
     pub fn t(self) -> Self {
@@ -82,34 +88,49 @@ impl<'a> Matrix<'a> {
 
     /// (rows, columns) as the product sees them.
     pub fn shape(&self) -> (usize, usize) {
-        let rows = self.rows.map_or(self.share.rows, <[u32]>::len);
-        if self.transposed { (self.share.cols, rows) } else { (rows, self.share.cols) }
+        if self.transposed { (self.cols, self.rows) } else { (self.rows, self.cols) }
     }
 
     fn view(&self, component: &'a [u64]) -> View<'a> {
-        let view = match self.rows {
-            Some(index) => View::rows(component, self.share.cols, index),
-            None => View::new(component, self.share.rows, self.share.cols),
-        };
+        let view = View::new(component, self.rows, self.cols);
         if self.transposed { view.t() } else { view }
     }
 
     fn own(&self) -> View<'a> {
-        self.view(&self.share.own)
+        match self.held {
+            Held::Both(own, _) => self.view(own),
+            Held::Sum(_) => unreachable!("only party 0 keeps sums, and it multiplies nothing else"),
+        }
     }
 
     fn next(&self) -> View<'a> {
-        self.view(&self.share.next)
+        match self.held {
+            Held::Both(_, next) => self.view(next),
+            Held::Sum(_) => unreachable!("only party 0 keeps sums, and it multiplies nothing else"),
+        }
     }
 
     fn both(&self) -> View<'a> {
-        self.own().plus(&self.share.next)
+        match self.held {
+            Held::Both(own, next) => self.view(own).plus(next),
+            Held::Sum(sum) => self.view(sum),
+        }
     }
 }
 
 impl<'a> From<&'a Share> for Matrix<'a> {
     fn from(share: &'a Share) -> Self {
-        Matrix { share, rows: None, transposed: false }
+        Matrix { held: Held::Both(&share.own, &share.next), rows: share.rows, cols: share.cols, transposed: false }
+    }
+}
+
+impl<'a> From<&'a Factor> for Matrix<'a> {
+    fn from(factor: &'a Factor) -> Self {
+        let held = match &factor.next {
+            Some(next) => Held::Both(&factor.own, next),
+            None => Held::Sum(&factor.own),
+        };
+        Matrix { held, rows: factor.rows, cols: factor.cols, transposed: false }
     }
 }
 
@@ -117,8 +138,8 @@ impl<'a> From<&'a Share> for Matrix<'a> {
 ///
 /// # Errors
 /// Inner dimensions differ.
-pub fn matmul_parts<'a>(p: &Party, x: impl Into<Matrix<'a>>, y: impl Into<Matrix<'a>>) -> Result<Parts> {
-    let (x, y) = (x.into(), y.into());
+pub fn matmul_parts<'x, 'y>(p: &Party, x: impl Into<Matrix<'x>>, y: impl Into<Matrix<'y>>) -> Result<Parts> {
+    let (x, y): (Matrix, Matrix) = (x.into(), y.into());
     let ((rows, inner), (inner_y, cols)) = (x.shape(), y.shape());
     if inner != inner_y {
         return Err(Error::misuse(format!("matrix product: inner dimensions {inner} and {inner_y} differ")));
@@ -214,16 +235,17 @@ mod tests {
         let (a, b) = (random(9 * k, 3), random(k * n, 4));
         let rows = [8u32, 0, 3, 3, 1];
         let (x, y) = (share(9, k, &a), share(k, n, &b));
+        let batch = |p: &Party| Factor::new(p.id, x[p.id.index()].clone()).gather(&rows);
         let (z, ..) = world(FixedSpec::default(), Rounding::Nearest, |p| {
-            let (x, y) = (&x[p.id.index()], &y[p.id.index()]);
-            let product = matmul_parts(p, Matrix::rows(x, &rows), y)?;
-            let transposed = matmul_parts(p, Matrix::from(y).t(), Matrix::rows(x, &rows).t())?;
+            let (x, y) = (batch(p), &y[p.id.index()]);
+            let product = matmul_parts(p, &x, y)?;
+            let transposed = matmul_parts(p, Matrix::from(y).t(), Matrix::from(&x).t())?;
             p.run(async { reshare(p, product).await?.minus(&reshare(p, transposed).await?.transpose()) })
         });
         assert_eq!(open(&z), vec![0; m * n]);
         let (z, ..) = world(FixedSpec::default(), Rounding::Nearest, |p| {
-            let (x, y) = (&x[p.id.index()], &y[p.id.index()]);
-            p.run(reshare(p, matmul_parts(p, Matrix::rows(x, &rows), y)?))
+            let parts = matmul_parts(p, &batch(p), &y[p.id.index()])?;
+            p.run(reshare(p, parts))
         });
         let want = |i: usize, j: usize| {
             (0..k).fold(0i64, |s, q| s.wrapping_add(a[rows[i] as usize * k + q].wrapping_mul(b[q * n + j])))

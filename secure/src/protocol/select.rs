@@ -20,6 +20,7 @@ use super::convert::{HalfBit, finish_bit, two_sided_bits};
 use super::multiply::reshare;
 use crate::cost::Cost;
 use crate::error::{Error, Result};
+use crate::kernel::wide;
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
 use crate::share::{BitShare, Parts, Share};
@@ -78,12 +79,14 @@ async fn parts(p: &Party, b: &BitShare, x: &Share) -> Result<(Parts, HalfBit)> {
             let mut y_1 = vec![0; n];
             p.stream(0).sub(t, Y_0, &mut y_1);
             let mut part = vec![0; n];
-            for i in 0..n {
-                let (a, c) = (x.own[i].wrapping_add(x.next[i]), known[i]);
-                let chosen = c.wrapping_neg() & a; // c a
-                part[i] = chosen;
-                y_1[i] = y_1[i].wrapping_add(a).wrapping_sub(chosen << 1);
-            }
+            wide(|| {
+                for i in 0..n {
+                    let (a, c) = (x.own[i].wrapping_add(x.next[i]), known[i]);
+                    let chosen = c.wrapping_neg() & a; // c a
+                    part[i] = chosen;
+                    y_1[i] = y_1[i].wrapping_add(a).wrapping_sub(chosen << 1);
+                }
+            });
             p.say(STEP, Neighbour::Next, |m| {
                 m.extend_from_slice(&c_1);
                 m.extend_from_slice(&y_1);
@@ -95,14 +98,15 @@ async fn parts(p: &Party, b: &BitShare, x: &Share) -> Result<(Parts, HalfBit)> {
             let heard = p.hear(STEP, [2 * n, 0]).await;
             let message = heard.from(Neighbour::Previous);
             let (c_1, y_1) = message.split_at(n);
-            let part = (0..n).map(|i| term(known[i], c_1[i], y_1[i].wrapping_add(x.next[i]), x.next[i])).collect();
+            let part =
+                wide(|| (0..n).map(|i| term(known[i], c_1[i], y_1[i].wrapping_add(x.next[i]), x.next[i])).collect());
             (part, c_1.to_vec())
         }
         PartyId::P2 => {
             p.hear(STEP, [0, 0]).await;
             let c_0 = p.stream(0).words(t, C_0, n);
             let y_0 = p.stream(0).words(t, Y_0, n);
-            let part = (0..n).map(|i| term(known[i], c_0[i], y_0[i], x.own[i])).collect();
+            let part = wide(|| (0..n).map(|i| term(known[i], c_0[i], y_0[i], x.own[i])).collect());
             (part, c_0)
         }
     };
@@ -110,6 +114,7 @@ async fn parts(p: &Party, b: &BitShare, x: &Share) -> Result<(Parts, HalfBit)> {
 }
 
 /// m y + c (1 - 2m) x_2 for a bit m.
+#[inline(always)]
 fn term(m: u64, c: u64, y: u64, x_2: u64) -> u64 {
     let mask = m.wrapping_neg();
     let signed = (x_2 ^ mask).wrapping_sub(mask); // (1 - 2m) x_2

@@ -1,4 +1,5 @@
 use crate::error::Result;
+use crate::kernel::wide;
 use crate::party::{PartyId, same_shape};
 
 /// One party's replicated share of a matrix over Z_2^64.
@@ -62,13 +63,9 @@ impl Share {
 
     /// Applies a linear map to each component.
     #[must_use]
-    pub fn map(&self, f: impl Fn(u64) -> u64) -> Self {
-        Share::new(
-            self.rows,
-            self.cols,
-            self.own.iter().map(|&v| f(v)).collect(),
-            self.next.iter().map(|&v| f(v)).collect(),
-        )
+    pub fn map(&self, f: impl Fn(u64) -> u64 + Copy) -> Self {
+        let each = |v: &[u64]| wide(|| v.iter().map(|&x| f(x)).collect());
+        Share::new(self.rows, self.cols, each(&self.own), each(&self.next))
     }
 
     /// Times a public integer.
@@ -204,7 +201,7 @@ impl Share {
 
     /// Sum of the two components this party holds.
     pub fn both(&self) -> Vec<u64> {
-        self.own.iter().zip(&self.next).map(|(a, b)| a.wrapping_add(*b)).collect()
+        wide(|| self.own.iter().zip(&self.next).map(|(a, b)| a.wrapping_add(*b)).collect())
     }
 
     /// The view that comparison and truncation work on: the value is a + b with a = x_0 + x_1 known to party 0 and b = x_2 known
@@ -255,7 +252,9 @@ impl Parts {
 }
 
 fn zip(a: &mut [u64], b: &[u64], f: impl Fn(u64, u64) -> u64) {
-    for (x, y) in a.iter_mut().zip(b) {
-        *x = f(*x, *y);
-    }
+    wide(|| {
+        for (x, y) in a.iter_mut().zip(b) {
+            *x = f(*x, *y);
+        }
+    });
 }

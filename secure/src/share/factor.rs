@@ -1,0 +1,39 @@
+use super::Share;
+use crate::party::PartyId;
+
+/// A shared matrix that is only ever multiplied, as training data are. Party 0 multiplies the sum of its two components and keeps
+/// nothing else: a sixth less memory over the three parties, and no addition in every product.
+#[derive(Debug, Clone)]
+pub struct Factor {
+    /// Rows of the matrix.
+    pub rows: usize,
+    /// Columns of the matrix.
+    pub cols: usize,
+    pub(crate) own: Vec<u64>,
+    pub(crate) next: Option<Vec<u64>>,
+}
+
+impl Factor {
+    /// From a replicated share.
+    pub fn new(id: PartyId, share: Share) -> Self {
+        let Share { rows, cols, mut own, next } = share;
+        if id == PartyId::P0 {
+            own.iter_mut().zip(&next).for_each(|(a, b)| *a = a.wrapping_add(*b));
+            return Factor { rows, cols, own, next: None };
+        }
+        Factor { rows, cols, own, next: Some(next) }
+    }
+
+    /// The rows with these (public) numbers: a batch.
+    #[must_use]
+    pub fn gather(&self, rows: &[u32]) -> Self {
+        let pick = |v: &[u64]| {
+            let mut out = Vec::with_capacity(rows.len() * self.cols);
+            for &r in rows {
+                out.extend_from_slice(&v[r as usize * self.cols..(r as usize + 1) * self.cols]);
+            }
+            out
+        };
+        Factor { rows: rows.len(), cols: self.cols, own: pick(&self.own), next: self.next.as_deref().map(pick) }
+    }
+}
