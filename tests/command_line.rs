@@ -247,12 +247,11 @@ fn recorded_results_are_as_they_were() {
 }
 
 #[test]
-fn a_changed_record_is_named_and_a_broken_one_refused() {
+fn records_are_generated_a_changed_one_is_named_and_a_broken_one_refused() {
     let dir = tempfile::tempdir().unwrap();
-    for file in std::fs::read_dir(golden()).unwrap() {
-        let file = file.unwrap();
-        std::fs::copy(file.path(), dir.path().join(file.file_name())).unwrap();
-    }
+    let output = run(&["fixtures", "generate", "--dir", dir.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 30, "5 heads, 2 roundings, 3 depths, nothing temporary");
     let path = dir.path().join("relu-grad-nearest-2.json");
     let mut record: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     let logits = record["tensors"].as_array_mut().unwrap().iter_mut().find(|t| t["tensor"] == "logits").unwrap();

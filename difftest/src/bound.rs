@@ -4,6 +4,16 @@
 //! check watches that). Nothing in here looks at the value that will be judged by it: the radius of a tensor depends on the
 //! inputs of the operation that made it.
 //!
+//! # What is proven
+//! Assume that both sides start from the same parameters, that nothing left its range up to this step, that f64 sums and products keep
+//! [`gamma`] and the platform's `exp` four half-ulps, and that the f64 head is right to the last places. Then, for every outcome of the coins:
+//! * an unambiguous element of a fixed-point tensor is within its radius of the f64 element;
+//! * the elements of an ambiguity are, all together, inside one of its branches;
+//! * a radius computed from an ambiguous tensor covers all of its branches, so later tensors need no case distinction: their elements are
+//!   unambiguous, with a radius that may be as large as what the comparison decides.
+//!
+//! Not proven: that the branches taken in two tensors (a gradient and its reciprocal, say) belong to the same outcome; each tensor is judged alone.
+//!
 //! * this file: what one elementary function of `docs/arithmetic.md` adds, by function and rounding, with the reason;
 //! * [`interval`]: enclosures with outward rounding;
 //! * [`head`]: enclosures of the heads, row by row, for either outcome of a comparison;
@@ -89,6 +99,8 @@ pub fn bound(function: Function, rounding: Rounding, fixed: FixedSpec) -> Bound 
 pub struct Errors {
     /// 2^-f.
     pub unit: f64,
+    /// Encoding a real.
+    pub encode: f64,
     /// One truncation to scale f.
     pub truncate: f64,
     /// Exponential, absolute.
@@ -108,6 +120,7 @@ impl Errors {
         let of = |function| bound(function, rounding, fixed).value();
         Errors {
             unit,
+            encode: of(Function::Encode) * unit,
             truncate: of(Function::Truncate) * unit,
             exp_absolute: of(Function::ExpAbsolute) * unit,
             exp_relative: of(Function::ExpRelative),
@@ -120,6 +133,7 @@ impl Errors {
     pub fn none(fixed: FixedSpec) -> Self {
         Errors {
             unit: 1.0 / fixed.one() as f64,
+            encode: 0.0,
             truncate: 0.0,
             exp_absolute: 0.0,
             exp_relative: 0.0,

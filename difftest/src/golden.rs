@@ -235,17 +235,17 @@ fn changed(was: &Record, is: &Record) -> Option<String> {
         return Some(format!("{name}{} to {}: the integers changed", index(block * BLOCK), index(last)));
     }
     let number = |s: &String| s.parse::<f64>().unwrap_or(f64::NAN);
+    // Infinities agree with themselves, a NaN with nothing.
+    let near = |a: f64, b: f64, scale: f64| a == b || (a - b).abs() <= F64_TOLERANCE * scale;
     if let (Some(a), Some(b)) = (&was.reals, &is.reals) {
         let (a, b): (Vec<_>, Vec<_>) = (a.iter().map(number).collect(), b.iter().map(number).collect());
-        let scale = a.iter().fold(f64::MIN_POSITIVE, |m, v| m.max(v.abs()));
-        let far = |(a, b): (&f64, &f64)| !((a - b).abs() <= F64_TOLERANCE * scale || a == b);
-        if let Some(at) = a.iter().zip(&b).position(far) {
+        let scale = a.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        if let Some(at) = a.iter().zip(&b).position(|(&a, &b)| !near(a, b, scale)) {
             return Some(format!("{name}{}: f64 {} was {}", index(at), digits(b[at]), digits(a[at])));
         }
     }
     let magnitude = number(&was.sums[1]);
-    let far = |k: usize| !((number(&was.sums[k]) - number(&is.sums[k])).abs() <= F64_TOLERANCE * magnitude);
-    (0..2).find(|&k| far(k)).map(|k| {
+    (0..2).find(|&k| !near(number(&was.sums[k]), number(&is.sums[k]), magnitude)).map(|k| {
         let what = ["sum", "sum of magnitudes"][k];
         format!("{name}: the {what} of its f64 values is {}; it was {}", is.sums[k], was.sums[k])
     })

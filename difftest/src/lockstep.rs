@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::generate;
 use crate::model::integer::Integer;
 use crate::model::real::Real;
-use crate::model::{Batch, Model, Opens, Spent, Tensors, decode};
+use crate::model::{Batch, Model, Opens, Spent, Tensors};
 use fixtures::Dataset;
 use reference::spec::ProbePoint;
 use serde::Serialize;
@@ -138,7 +138,7 @@ pub fn run<S: Opens>(
             let bounds = match range.first() {
                 Some(_) => None,
                 None => {
-                    let start = decode(&parameters, spec.fixed, extra);
+                    let start = parameters.decode(spec.fixed, &spec.sgd);
                     Some(bound::network::step(spec, &start, &batch.reals, &batch.labels, &real_step.tensors)?)
                 }
             };

@@ -5,9 +5,9 @@ pub mod real;
 pub mod secure;
 
 use crate::error::Error;
-use ndarray::{Array1, Array2};
+use ndarray::Array2;
 use reference::fixed::{Parameters, Tape};
-use reference::spec::{FixedSpec, HeadPoint, ProbePoint};
+use reference::spec::{HeadPoint, ProbePoint};
 use std::collections::BTreeMap;
 
 /// Probed tensors of one step: reals for the f64 side, units for the others.
@@ -34,36 +34,6 @@ pub fn execution_order(point: &ProbePoint) -> (u8, usize, u8) {
         ProbePoint::Weights(l) => (5, l, 2),
         ProbePoint::Bias(l) => (5, l, 3),
     }
-}
-
-/// A dense layer in reals.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RealLayer {
-    /// (in, out).
-    pub weights: Array2<f64>,
-    /// (out).
-    pub bias: Array1<f64>,
-    /// Shape of the weights.
-    pub weight_velocity: Array2<f64>,
-    /// (out).
-    pub bias_velocity: Array1<f64>,
-}
-
-/// The reals that opened parameters stand for, exactly: units below 2^53 are f64 numbers.
-pub fn decode(parameters: &Parameters, fixed: FixedSpec, extra_velocity_bits: u32) -> Vec<RealLayer> {
-    let real = |scale: u32| move |&v: &i64| v as f64 * 2f64.powi(-(scale as i32));
-    let value = real(fixed.fraction_bits);
-    let velocity = real(fixed.fraction_bits + extra_velocity_bits);
-    parameters
-        .layers
-        .iter()
-        .map(|l| RealLayer {
-            weights: l.weights.map(value),
-            bias: l.bias.map(value),
-            weight_velocity: l.weight_velocity.map(velocity),
-            bias_velocity: l.bias_velocity.map(velocity),
-        })
-        .collect()
 }
 
 /// The same rows for all sides.
@@ -150,7 +120,7 @@ pub trait Opens: Model<Value = i64> {
 mod tests {
     use super::*;
     use reference::fixed::Coins;
-    use reference::spec::{Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+    use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 
     fn spec() -> TrainSpec {
         TrainSpec {
@@ -164,14 +134,15 @@ mod tests {
     }
 
     /// One step from given weights: the names and shapes of the tensors it shows, and how many rows it then gets right.
-    fn smoke<M: Model>(mut side: M) -> (Vec<(ProbePoint, (usize, usize))>, usize) {
+    fn smoke<M: Model>(mut side: M) -> (Vec<String>, usize) {
         let parameters = crate::generate::initial(&spec(), 5).unwrap();
         let units = Array2::from_shape_fn((3, 6), |(i, j)| ((i * 67 + j * 31) % 256 * 256) as i64);
         let batch = Batch { reals: units.mapv(|u| u as f64 / 65536.0), units, labels: vec![3, 0, 2] };
         side.load(&parameters).unwrap();
         let step = side.step(&batch, Tape::default()).unwrap();
         assert!(step.spent.seconds > 0.0, "{}", side.name());
-        (step.tensors.iter().map(|(p, t)| (*p, t.dim())).collect(), side.correct(&batch).unwrap())
+        let shown = step.tensors.iter().map(|(point, tensor)| format!("{point} {:?}", tensor.dim())).collect();
+        (shown, side.correct(&batch).unwrap())
     }
 
     #[test]

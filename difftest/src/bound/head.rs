@@ -211,7 +211,6 @@ impl HeadRules {
                 let p = Interval { lo: low[i].share_of(high_others[i]).lo, hi: high[i].share_of(low_others[i]).hi };
                 let error = ((1.0 - p.lo) * eta[i] + p.hi * (total_eta - eta[i]).max(0.0)) / sum.lo;
                 let ratio = p.widen(up(error * (1.0 + super::gamma(8))));
-                // One certain class: v = S = 1, and the quotient is still computed.
                 self.divided(Interval { lo: ratio.lo.max(0.0), hi: ratio.hi })
             })
             .collect();
@@ -308,12 +307,9 @@ impl HeadRules {
     /// The operand of a reciprocal. Both sides let one unit stand for 0; in fixed point nothing else is below a unit.
     fn at_least_a_unit(&self, s: Interval) -> Interval {
         let unit = self.errors.unit;
-        if s.hi <= 0.0 {
-            return Interval::point(unit);
-        }
-        Interval {
-            lo: if self.errors.truncate > 0.0 { s.lo.max(unit) } else { s.lo },
-            hi: s.hi.max(if self.errors.truncate > 0.0 { unit } else { 0.0 }),
+        match self.errors.truncate > 0.0 || s.hi <= 0.0 {
+            true => Interval { lo: s.lo.max(unit), hi: s.hi.max(unit) },
+            false => s,
         }
     }
 }

@@ -99,7 +99,9 @@ impl std::ops::Add for Interval {
         } else if self == Self::ZERO {
             o
         } else {
-            Interval { lo: down(self.lo + o.lo), hi: up(self.hi + o.hi) }
+            // Rounding never makes a sum of non-negative numbers negative.
+            let floor = if self.lo >= 0.0 && o.lo >= 0.0 { 0.0 } else { f64::NEG_INFINITY };
+            Interval { lo: down(self.lo + o.lo).max(floor), hi: up(self.hi + o.hi) }
         }
     }
 }

@@ -25,8 +25,9 @@ use super::head::{Decision, HeadRules, RowEnclosure};
 use super::interval::Interval;
 use super::{Errors, gamma};
 use crate::branch::{Ambiguity, Branch};
-use crate::model::{RealLayer, Tensors};
+use crate::model::Tensors;
 use ndarray::{Array2, Axis, Zip};
+use reference::fixed::LayerValues;
 use reference::spec::{Head, HeadPoint, ProbePoint, SpecError, TrainSpec};
 use std::collections::BTreeMap;
 
@@ -51,7 +52,7 @@ pub type Bounds = BTreeMap<ProbePoint, Bounded>;
 /// If `real` lacks a probe or a shape does not fit: the caller's mistake.
 pub fn step(
     spec: &TrainSpec,
-    start: &[RealLayer],
+    start: &[LayerValues],
     x: &Array2<f64>,
     labels: &[usize],
     real: &Tensors<f64>,
@@ -62,7 +63,7 @@ pub fn step(
     let magnitude: Vec<_> = start.iter().map(|l| l.weights.mapv(f64::abs)).collect();
 
     // Forward. Pixels are exact from f = 8 on; below that each is encoded.
-    let encode = if spec.fixed.fraction_bits >= 8 { 0.0 } else { 0.5 * errors.unit };
+    let encode = if spec.fixed.fraction_bits >= 8 { 0.0 } else { errors.encode };
     let mut inputs = vec![(x.mapv(f64::abs), Array2::from_elem(x.dim(), encode))];
     for l in 1..=layers {
         let (x_abs, dx) = &inputs[l - 1];
@@ -109,12 +110,8 @@ pub fn step(
         let unmasked = unmasked.mapv(|d| outward(d + errors.truncate, classes));
         let gradient_above = if l == layers { ProbePoint::HeadGradient } else { ProbePoint::ActivationGradient(l) };
         let value = real[&gradient_above].dot(&start[l - 1].weights.t());
-        let masked = mask(
-            &real[&ProbePoint::PreActivation(l - 1)],
-            &bounds[&ProbePoint::PreActivation(l - 1)].radius,
-            &value,
-            &unmasked,
-        );
+        let (z, dz) = (ProbePoint::PreActivation(l - 1), &bounds[&ProbePoint::PreActivation(l - 1)].radius);
+        let masked = mask((&real[&z], dz), (&value, &unmasked), &real[&ProbePoint::ActivationGradient(l - 1)]);
         g_abs = real[&ProbePoint::ActivationGradient(l - 1)].mapv(f64::abs);
         dg = masked.radius.clone();
         bounds.insert(ProbePoint::ActivationGradient(l - 1), masked);
@@ -133,25 +130,29 @@ fn certain(radius: Array2<f64>) -> Bounded {
     Bounded { radius, ambiguous: Vec::new() }
 }
 
-/// The gradient through a ReLU: `value` within `unmasked` where Z > 0, exactly 0 elsewhere.
-fn mask(z: &Array2<f64>, dz: &Array2<f64>, value: &Array2<f64>, unmasked: &Array2<f64>) -> Bounded {
+/// The gradient through a ReLU, f64's being `masked`: `value` within its radius where Z > 0, exactly 0 elsewhere.
+fn mask(
+    (z, dz): (&Array2<f64>, &Array2<f64>),
+    (value, unmasked): (&Array2<f64>, &Array2<f64>),
+    masked: &Array2<f64>,
+) -> Bounded {
     let columns = z.ncols();
     let mut ambiguous = Vec::new();
-    let radius = Array2::from_shape_fn(z.dim(), |(i, j)| {
-        let (z, dz, value, r) = (z[[i, j]], dz[[i, j]], value[[i, j]], unmasked[[i, j]]);
+    let radius = Array2::from_shape_fn(z.dim(), |at| {
+        let (z, dz, r) = (z[at], dz[at], unmasked[at]);
         if z > dz {
             return r;
         }
         if z <= -dz {
             return 0.0;
         }
-        let open = Interval::around(value, r);
+        let open = Interval::around(value[at], r);
         ambiguous.push(Ambiguity {
-            elements: vec![i * columns + j],
+            elements: vec![at.0 * columns + at.1],
             distance: z.abs(),
             branches: vec![Branch(vec![Interval::ZERO]), Branch(vec![open])],
         });
-        open.hull(Interval::ZERO).distance(Interval::point(if z > 0.0 { value } else { 0.0 }))
+        open.hull(Interval::ZERO).distance(Interval::point(masked[at]))
     });
     Bounded { radius, ambiguous }
 }
@@ -240,7 +241,7 @@ fn head(spec: &TrainSpec, labels: &[usize], real: &Tensors<f64>, bounds: &mut Bo
 /// Section 12. All four tensors of every layer.
 fn update(
     spec: &TrainSpec,
-    start: &[RealLayer],
+    start: &[LayerValues],
     real: &Tensors<f64>,
     errors: &Errors,
     bounds: &mut Bounds,
@@ -299,7 +300,7 @@ mod tests {
     use crate::compare::{self, Comparison};
     use crate::model::integer::Integer;
     use crate::model::real::Real;
-    use crate::model::{Batch, Model, Opens, decode};
+    use crate::model::{Batch, Model, Opens};
     use ndarray::Array1;
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha12Rng;
@@ -354,7 +355,7 @@ mod tests {
                 let real = f64_side.step(&batch, Tape::default()).unwrap().tensors;
                 let units = integer.step(&batch, Tape::default()).unwrap().tensors;
                 assert_eq!(integer.violations.total(), 0, "{:?}", integer.violations.violations());
-                let layers = decode(&parameters, spec.fixed, spec.sgd.extra_velocity_bits);
+                let layers = parameters.decode(spec.fixed, &spec.sgd);
                 let bounds = super::step(spec, &layers, &batch.reals, &batch.labels, &real).unwrap();
                 assert!(bounds.keys().eq(real.keys()) && bounds.keys().eq(units.keys()), "every probe has a bound");
                 for (point, bounded) in &bounds {
@@ -403,7 +404,8 @@ mod tests {
         let z = ndarray::array![[1.0, -1.0, 0.001, -0.001]];
         let dz = Array2::from_elem((1, 4), 0.01);
         let value = Array2::from_elem((1, 4), 5.0);
-        let bounded = mask(&z, &dz, &value, &Array2::from_elem((1, 4), 0.5));
+        let masked = ndarray::array![[5.0, 0.0, 5.0, 0.0]];
+        let bounded = mask((&z, &dz), (&value, &Array2::from_elem((1, 4), 0.5)), &masked);
         assert_eq!((bounded.radius[[0, 0]], bounded.radius[[0, 1]]), (0.5, 0.0));
         assert!((5.0..5.01).contains(&bounded.radius[[0, 2]]), "zero is 5 away");
         assert!((5.5..5.51).contains(&bounded.radius[[0, 3]]), "5 + 0.5 is the farthest from zero");

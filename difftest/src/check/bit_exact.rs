@@ -35,9 +35,13 @@ impl BitExact {
             let (Some(a), Some(b)) = (integer.get(point), secure.get(point)) else {
                 self.mismatches += 1;
                 let side = if secure.contains_key(point) { "secure" } else { "integer" };
-                self.first.get_or_insert_with(|| {
-                    format!("FAIL bit-exact   step {step}, {point}: only the {side} side has this tensor")
-                });
+                let again = config.command(&format!("--step {step} --probe {point}"));
+                let text = || {
+                    format!(
+                        "FAIL bit-exact   step {step}, {point}: only the {side} side has this tensor\n  again: {again}"
+                    )
+                };
+                self.first.get_or_insert_with(text);
                 continue;
             };
             self.elements += a.len() as u64;

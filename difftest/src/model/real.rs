@@ -1,9 +1,9 @@
 //! [`reference::f64`] as a side.
 
-use super::{Batch, Model, RealLayer, Spent, Step, Tensors, decode};
+use super::{Batch, Model, Spent, Step, Tensors};
 use crate::error::Error;
 use reference::f64::{Error as RealError, Layer, Network};
-use reference::fixed::{Parameters, Tape};
+use reference::fixed::{LayerValues, Parameters, Tape};
 use reference::spec::TrainSpec;
 use std::time::Instant;
 
@@ -19,13 +19,14 @@ pub fn refused(e: RealError) -> Error {
     Error::Real(e.to_string())
 }
 
-fn network(layers: Vec<RealLayer>) -> Result<Network, Error> {
-    let layer = |l: RealLayer| Layer {
+/// The network that opened parameters stand for, exactly: units below 2^53 are f64 numbers.
+fn network(spec: &TrainSpec, parameters: &Parameters) -> Result<Network, Error> {
+    let layer = |l: LayerValues| Layer {
         weight_velocity: l.weight_velocity,
         bias_velocity: l.bias_velocity,
         ..Layer::at_rest(l.weights, l.bias)
     };
-    Network::new(layers.into_iter().map(layer).collect()).map_err(refused)
+    Network::new(parameters.decode(spec.fixed, &spec.sgd).into_iter().map(layer).collect()).map_err(refused)
 }
 
 impl Real {
@@ -34,8 +35,8 @@ impl Real {
     /// # Errors
     /// Shapes that are no network.
     pub fn new(spec: TrainSpec, parameters: &Parameters) -> Result<Self, Error> {
-        let layers = decode(parameters, spec.fixed, spec.sgd.extra_velocity_bits);
-        Ok(Real { spec, network: network(layers)? })
+        let network = network(&spec, parameters)?;
+        Ok(Real { spec, network })
     }
 
     /// The network as it is.
@@ -62,7 +63,7 @@ impl Model for Real {
     }
 
     fn load(&mut self, parameters: &Parameters) -> Result<(), Error> {
-        self.network = network(decode(parameters, self.spec.fixed, self.spec.sgd.extra_velocity_bits))?;
+        self.network = network(&self.spec, parameters)?;
         Ok(())
     }
 

@@ -1,0 +1,21 @@
+//! The evaluation of the source paper (Keller and Sun, eprint 2020/1330, section 4), repeated: a grid of training runs, its tables, its claims.
+//!
+//! * *cell*: one training run, side x head x layers x rounding x seed ([`cell`]); cells are independent, so any batch system can spread them.
+//! * *attempt*: what one cell did at one learning rate; the paper's rule starts another at half the rate ([`train`]).
+//! * [`side`]: the three sides as this loop sees them; [`sketch`]: weights small enough to keep, so that drift can be told afterwards.
+//! * [`store`]: a folder of finished cells; [`grid`]: which there are, and running those that are missing.
+//! * [`table1`], [`table2`], [`claims`]: what follows from finished cells, and from nothing else; [`result`] puts it together.
+
+pub mod cell;
+pub mod claims;
+pub mod grid;
+pub mod result;
+pub mod side;
+pub mod sketch;
+pub mod store;
+pub mod table1;
+pub mod table2;
+pub mod train;
+
+pub use cell::{Cell, Id, Setup, Side};
+pub use result::Findings;

@@ -1,0 +1,373 @@
+//! One cell: what identifies it, what it has in common with the others, what it found.
+
+use crate::check::divergence::Verdict;
+use crate::error::Error;
+use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// Version of a cell's file: raised when a field changes its meaning or goes away.
+pub const SCHEMA: u32 = 1;
+
+/// Who trains.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// Three parties on shares.
+    Secure,
+    /// The integer model with coins of its own.
+    Model,
+    /// Real numbers; has no rounding.
+    F64,
+}
+
+impl Side {
+    /// All, in the order of the tables.
+    pub const ALL: [Side; 3] = [Side::Secure, Side::Model, Side::F64];
+
+    /// The name on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Side::Secure => "secure",
+            Side::Model => "model",
+            Side::F64 => "f64",
+        }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What tells one cell from another. Its text, `secure-softmax-l2-prob-s1-e20`, names its file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Id {
+    /// Who trains.
+    pub side: Side,
+    /// Output head.
+    pub head: Head,
+    /// Dense layers.
+    pub layers: usize,
+    /// Rounding of truncations; none for f64.
+    pub rounding: Option<Rounding>,
+    /// Of batches and initial weights. The parties' coins are the operating system's.
+    pub seed: u64,
+    /// Epochs of an attempt.
+    pub epochs: usize,
+    /// Extra fractional bits of the velocity.
+    pub velocity_bits: u32,
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}-l{}", self.side, self.head, self.layers)?;
+        self.rounding.map_or(Ok(()), |r| write!(f, "-{r}"))?;
+        write!(f, "-s{}-e{}", self.seed, self.epochs)?;
+        if self.velocity_bits > 0 { write!(f, "-v{}", self.velocity_bits) } else { Ok(()) }
+    }
+}
+
+impl FromStr for Id {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parse = || {
+            let (side, rest) = text.split_once('-')?;
+            let mut parts: Vec<_> = rest.split('-').collect();
+            let mut number = |tag: char| {
+                let digits = parts.last()?.strip_prefix(tag)?;
+                let value = digits.parse::<u64>().ok()?;
+                parts.pop();
+                Some(value)
+            };
+            let velocity_bits = number('v').unwrap_or(0);
+            let (epochs, seed) = (number('e')?, number('s')?);
+            let rounding = Rounding::ALL.into_iter().find(|r| parts.last() == Some(&r.name()));
+            parts.truncate(parts.len() - usize::from(rounding.is_some()));
+            let layers = parts.pop()?.strip_prefix('l')?.parse().ok()?;
+            let id = Id {
+                side: Side::ALL.into_iter().find(|s| s.name() == side)?,
+                head: Head::ALL.into_iter().find(|h| h.name() == parts.join("-"))?,
+                layers,
+                rounding,
+                seed,
+                epochs: usize::try_from(epochs).ok()?,
+                velocity_bits: u32::try_from(velocity_bits).ok()?,
+            };
+            // One spelling each: f64 has no rounding, the others have one, and `-v0` is not written.
+            (id.to_string() == text && rounding.is_none() == (id.side == Side::F64)).then_some(id)
+        };
+        parse().ok_or_else(|| format!("{text:?} is no cell; cells look like secure-softmax-l2-prob-s1-e20, --list shows them"))
+    }
+}
+
+/// What all cells of one evaluation have in common. Cells with different setups are never put into one table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setup {
+    /// Width of the data.
+    pub inputs: usize,
+    /// ReLU units of a hidden layer.
+    pub hidden: usize,
+    /// Classes.
+    pub classes: usize,
+    /// eps, real.
+    pub epsilon: f64,
+    /// Learning rate of the first attempt.
+    pub learning_rate: f64,
+    /// Momentum.
+    pub momentum: f64,
+    /// Rows of a step.
+    pub batch: usize,
+    /// How often the rate is halved at most.
+    pub restarts: usize,
+    /// Rows of an epoch.
+    pub train_rows: usize,
+    /// Rows that accuracy is measured on.
+    pub test_rows: usize,
+    /// SHA-256 of all pixels and labels used.
+    pub data: String,
+}
+
+impl Setup {
+    /// The specification of a cell at a learning rate. The f64 side takes its regulariser and the encoding of its start from the format.
+    ///
+    /// # Errors
+    /// The first limit that is broken; a rate that rounds to 0 in fixed point is one.
+    pub fn spec(&self, id: &Id, learning_rate: f64) -> Result<TrainSpec, Error> {
+        let spec = TrainSpec {
+            network: NetworkSpec::dense(self.inputs, self.hidden, self.classes, id.layers),
+            head: id.head,
+            epsilon: self.epsilon,
+            rounding: id.rounding.unwrap_or(Rounding::Nearest),
+            fixed: FixedSpec::default(),
+            sgd: SgdSpec {
+                learning_rate,
+                momentum: self.momentum,
+                batch: self.batch,
+                extra_velocity_bits: id.velocity_bits,
+            },
+        };
+        spec.validate()?;
+        Ok(spec)
+    }
+
+    /// The first setting in which two setups differ: its name and both values.
+    pub fn difference(&self, other: &Setup) -> Option<String> {
+        let fields = |s| serde_json::to_value(s).ok().and_then(|v| v.as_object().cloned()).unwrap_or_default();
+        let (mine, theirs) = (fields(self), fields(other));
+        let differs = mine.into_iter().find(|(name, value)| theirs.get(name) != Some(value));
+        differs.map(|(name, value)| format!("{name} {value} against {}", theirs.get(&name).cloned().unwrap_or_default()))
+    }
+}
+
+/// One pass over the training rows. What a side does not look at is `None`; [`f64::MAX`] stands for anything that is not finite.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Epoch {
+    /// Steps taken: fewer than a whole epoch only where the integer model left its range.
+    pub steps: usize,
+    /// Wall-clock seconds of training alone.
+    pub seconds: f64,
+    /// Test rows classified correctly at its end.
+    pub correct: usize,
+    /// Mean loss of the training rows whose loss is finite, real.
+    pub loss: Option<f64>,
+    /// Training rows whose loss is infinite (`relu-prob`: true logit not positive).
+    pub infinite_losses: Option<usize>,
+    /// Largest mean loss of a batch, over its finite rows.
+    pub largest_batch_loss: Option<f64>,
+    /// Largest |logit|, real.
+    pub largest_logit: Option<f64>,
+    /// Largest |weight| or |bias|, real: after any step, or on the secure side at the end of the epoch.
+    pub largest_weight: Option<f64>,
+    /// Largest element of the head's gradient, real.
+    pub largest_gradient: Option<f64>,
+    /// Units of each hidden layer that were not positive for any row.
+    pub dead_units: Vec<usize>,
+    /// The weights at its end ([`super::sketch`]); empty if one is not finite.
+    pub sketch: Vec<f32>,
+}
+
+impl Epoch {
+    /// Test accuracy, 0 to 1.
+    pub fn accuracy(&self, setup: &Setup) -> f64 {
+        self.correct as f64 / setup.test_rows.max(1) as f64
+    }
+}
+
+/// What happened at one learning rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The rate.
+    pub learning_rate: f64,
+    /// Every epoch.
+    pub epochs: Vec<Epoch>,
+    /// What became of it, with step and cause.
+    pub verdict: Verdict,
+    /// Why it ended before its time, if it did.
+    pub ended: Option<String>,
+}
+
+/// What training sent, per protocol.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sent {
+    /// Rounds in which it took part; protocols share rounds.
+    pub rounds: u64,
+    /// Bytes, all parties.
+    pub bytes: u64,
+}
+
+/// What the training of a cell cost, all parties, evaluation apart.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Training steps.
+    pub steps: u64,
+    /// Rounds.
+    pub rounds: u64,
+    /// Messages.
+    pub messages: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// By name of the protocol.
+    pub by_protocol: BTreeMap<String, Sent>,
+}
+
+/// Where it ran: what timings depend on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Processors that this process may use.
+    pub cpus: usize,
+    /// Matrix kernel of the secure side.
+    pub kernel: String,
+}
+
+impl Machine {
+    /// This one.
+    pub fn here() -> Self {
+        Machine {
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            kernel: secure::kernel::Kernel::select().map_or_else(|e| e.to_string(), |k| k.name().into()),
+        }
+    }
+}
+
+/// A finished cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Which.
+    pub id: Id,
+    /// How.
+    pub setup: Setup,
+    /// At each rate, the first one first. Never empty.
+    pub attempts: Vec<Attempt>,
+    /// Secure side: what all attempts sent.
+    pub cost: Option<Cost>,
+    /// Where.
+    pub machine: Machine,
+}
+
+impl Cell {
+    /// The attempt that counts: the one that ran to its end, or the last.
+    pub fn last(&self) -> &Attempt {
+        self.attempts.last().expect("a cell is stored and loaded with at least one attempt")
+    }
+
+    /// Whether some rate survived all epochs by the paper's rule.
+    pub fn survived(&self) -> bool {
+        self.last().ended.is_none()
+    }
+
+    /// Accuracy after `epoch` epochs (from 1) of the attempt that counts, if it got there.
+    pub fn accuracy(&self, epoch: usize) -> Option<f64> {
+        self.last().epochs.get(epoch.checked_sub(1)?).map(|e| e.accuracy(&self.setup))
+    }
+
+    /// Mean and standard error of the seconds of an epoch, whole epochs of all attempts.
+    pub fn seconds_per_epoch(&self) -> Option<(f64, f64)> {
+        let whole = self.setup.train_rows.div_ceil(self.setup.batch.max(1));
+        let epochs = self.attempts.iter().flat_map(|a| &a.epochs);
+        mean_and_error(&epochs.filter(|e| e.steps == whole).map(|e| e.seconds).collect::<Vec<_>>())
+    }
+}
+
+/// Mean and its standard error (0 for a single value).
+pub fn mean_and_error(values: &[f64]) -> Option<(f64, f64)> {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    (!values.is_empty()).then(|| (mean, if n > 1.0 { (squares / (n - 1.0) / n).sqrt() } else { 0.0 }))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A setup that a test can run in a moment.
+    pub(crate) fn setup() -> Setup {
+        Setup {
+            inputs: 784,
+            hidden: 16,
+            classes: 10,
+            epsilon: 0.1,
+            learning_rate: 0.01,
+            momentum: 0.9,
+            batch: 16,
+            restarts: 3,
+            train_rows: 64,
+            test_rows: 50,
+            data: "test".into(),
+        }
+    }
+
+    #[test]
+    fn the_text_of_an_id_is_the_id() {
+        for side in Side::ALL {
+            for head in Head::ALL {
+                for rounding in Rounding::ALL {
+                    for velocity_bits in [0, 8] {
+                        let rounding = (side != Side::F64).then_some(rounding);
+                        let id = Id { side, head, layers: 3, rounding, seed: 7, epochs: 20, velocity_bits };
+                        assert_eq!(id.to_string().parse(), Ok(id));
+                    }
+                }
+            }
+        }
+        for text in [
+            "",
+            "secure",
+            "secure-softmax",
+            "secure-softmax-l2-s1-e20",
+            "f64-softmax-l2-prob-s1-e20",
+            "secure-softmax-l2-prob-s1-e20-v0",
+            "secure-softmax-l02-prob-s1-e20",
+            "secure--l2-prob-s1-e20",
+            "x-softmax-l2-prob-s1-e20",
+            "secure-softmax-l2-prob-s1-e20-",
+        ] {
+            assert!(text.parse::<Id>().unwrap_err().contains("--list"), "{text}");
+        }
+    }
+
+    #[test]
+    fn setups_name_what_differs() {
+        assert_eq!(setup().difference(&setup()), None);
+        let other = Setup { restarts: 4, ..setup() };
+        assert_eq!(setup().difference(&other).unwrap(), "restarts 3 against 4");
+    }
+
+    #[test]
+    fn the_standard_error_of_a_mean() {
+        assert_eq!(mean_and_error(&[]), None);
+        assert_eq!(mean_and_error(&[3.0]), Some((3.0, 0.0)));
+        assert_eq!(mean_and_error(&[1.0, 3.0]), Some((2.0, 1.0)));
+    }
+}

@@ -1,0 +1,187 @@
+//! Which cells there are, and running those that are missing.
+
+use super::cell::{Cell, Id, Setup, Side};
+use super::side::Data;
+use super::store::Store;
+use super::train::{self, Event};
+use crate::error::Error;
+use reference::spec::{Head, Rounding};
+use std::sync::Mutex;
+
+/// What is varied. Every list in the order in which cells run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grid {
+    /// Who trains.
+    pub sides: Vec<Side>,
+    /// Depths.
+    pub layers: Vec<usize>,
+    /// Heads.
+    pub heads: Vec<Head>,
+    /// Roundings; f64 cells have none and occur once.
+    pub roundings: Vec<Rounding>,
+    /// Seeds 1 to this.
+    pub seeds: u64,
+    /// Epochs of an attempt.
+    pub epochs: usize,
+    /// Extra velocity bits; f64 cells occur once.
+    pub velocity_bits: Vec<u32>,
+}
+
+impl Grid {
+    /// Every cell once.
+    pub fn cells(&self) -> Vec<Id> {
+        let mut cells: Vec<Id> = Vec::new();
+        for &side in &self.sides {
+            for seed in 1..=self.seeds {
+                for &layers in &self.layers {
+                    for &rounding in &self.roundings {
+                        for &head in &self.heads {
+                            for &bits in &self.velocity_bits {
+                                let f64_side = side == Side::F64;
+                                let id = Id {
+                                    side,
+                                    head,
+                                    layers,
+                                    rounding: (!f64_side).then_some(rounding),
+                                    seed,
+                                    epochs: self.epochs,
+                                    velocity_bits: if f64_side { 0 } else { bits },
+                                };
+                                if !cells.contains(&id) {
+                                    cells.push(id);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        cells
+    }
+}
+
+/// How a step of a cell compares with others in time, roughly: for an estimate of the time left.
+pub fn weight(id: &Id) -> u64 {
+    let deep = usize::min(id.layers, 3) - 1;
+    match id.side {
+        Side::Secure => [4, 12, 15][deep] * if id.rounding == Some(Rounding::Nearest) { 2 } else { 1 },
+        Side::Model => [3, 10, 14][deep],
+        Side::F64 => [1, 2, 3][deep],
+    }
+}
+
+/// Which of `ids` are still to be run.
+///
+/// # Errors
+/// Without `resume`, a cell that is finished already; with it, one of another setup.
+pub fn missing(ids: &[Id], setup: &Setup, store: &Store, resume: bool) -> Result<Vec<Id>, Error> {
+    let mut missing = Vec::new();
+    for id in ids {
+        match store.load(id, setup)? {
+            None => missing.push(id.clone()),
+            Some(_) if resume => {}
+            Some(_) => {
+                return Err(Error::Usage(format!(
+                    "{id} is finished in {}; give --resume to keep what is there, or another --out",
+                    store.dir().display()
+                )));
+            }
+        }
+    }
+    Ok(missing)
+}
+
+/// Runs cells and stores each as it is finished. Secure cells run one at a time, for three parties share the machine and their seconds
+/// are results; then plaintext cells, as many at a time as there are processors.
+///
+/// # Errors
+/// The first cell that fails; those that finished before are stored.
+pub fn run(
+    ids: &[Id],
+    setup: &Setup,
+    data: &Data,
+    store: &Store,
+    tell: &(dyn Fn(&Id, Event) + Sync),
+    finished: &(dyn Fn(&Cell) -> Result<(), Error> + Sync),
+) -> Result<(), Error> {
+    let one = |id: &Id| {
+        let cell = train::run(id, setup, data, &|event| tell(id, event))?;
+        store.save(&cell)?;
+        finished(&cell)
+    };
+    let (secure, plain): (Vec<_>, Vec<_>) = ids.iter().partition(|id| id.side == Side::Secure);
+    secure.into_iter().try_for_each(&one)?;
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(plain.len());
+    let queue = Mutex::new(plain.into_iter());
+    let next = || queue.lock().unwrap_or_else(|e| e.into_inner()).next();
+    let work = || {
+        while let Some(id) = next() {
+            if let Err(e) = one(id) {
+                // The others end after the cell that they are at.
+                while next().is_some() {}
+                return Err(e);
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().try_for_each(|t| {
+            t.join().unwrap_or_else(|_| Err(Error::Usage("a cell ended with an internal error; report it, with the lines above".into())))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cell::tests::setup;
+    use super::*;
+
+    fn grid() -> Grid {
+        Grid {
+            sides: Side::ALL.to_vec(),
+            layers: vec![1, 2, 3],
+            heads: Head::ALL.to_vec(),
+            roundings: Rounding::ALL.to_vec(),
+            seeds: 1,
+            epochs: 20,
+            velocity_bits: vec![0],
+        }
+    }
+
+    #[test]
+    fn the_grid_of_the_paper_has_75_cells() {
+        let cells = grid().cells();
+        let count = |side| cells.iter().filter(|c| c.side == side).count();
+        assert_eq!(Side::ALL.map(count), [30, 30, 15]);
+        let distinct: std::collections::HashSet<_> = cells.iter().map(ToString::to_string).collect();
+        assert_eq!(distinct.len(), 75);
+        assert_eq!(Grid { velocity_bits: vec![0, 8], ..grid() }.cells().len(), 135);
+    }
+
+    #[test]
+    fn a_finished_cell_is_not_run_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::create(dir.path()).unwrap();
+        let data = Data::new(fixtures::mnist().unwrap(), Some(32));
+        let (train_rows, test_rows) = data.rows();
+        let setup = Setup { train_rows, test_rows, data: data.digest().into(), ..setup() };
+        let ids = Grid { sides: vec![Side::Model, Side::F64], layers: vec![1], epochs: 1, ..grid() }.cells();
+        let count = Mutex::new(0);
+        let go = |ids: &[Id]| {
+            run(ids, &setup, &data, &store, &|_, _| (), &|_| {
+                *count.lock().unwrap() += 1;
+                Ok(())
+            })
+        };
+        go(&missing(&ids[..4], &setup, &store, false).unwrap()).unwrap();
+        assert!(missing(&ids, &setup, &store, false).unwrap_err().to_string().contains("--resume"));
+        let rest = missing(&ids, &setup, &store, true).unwrap();
+        assert_eq!(rest, ids[4..]);
+        go(&rest).unwrap();
+        assert_eq!((*count.lock().unwrap(), ids.len()), (15, 15));
+        assert!(missing(&ids, &setup, &store, true).unwrap().is_empty());
+        let error = missing(&ids, &Setup { batch: 8, ..setup.clone() }, &store, true).unwrap_err().to_string();
+        assert!(error.contains("batch 8 against 16"), "{error}");
+    }
+}

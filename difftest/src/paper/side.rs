@@ -1,0 +1,395 @@
+//! The three sides as an evaluation sees them: they train on batches, say how many test rows they get right, and show their weights.
+
+use super::cell::{Cost, Epoch, Id, Sent, Side};
+use crate::check::divergence::Watch;
+use crate::error::Error;
+use crate::freerun::Trains;
+use crate::generate;
+use crate::model::real::refused;
+use crate::model::secure::{Secure, failed};
+use crate::model::{Batch, Model as _, Opens, RealLayer, Tensors, decode};
+use fixtures::{CLASSES, Dataset, Split};
+use ndarray::Array2;
+use reference::f64::{Layer, Network, RealHead};
+use reference::fixed::{Coins, Model as Fixed};
+use reference::spec::{FixedSpec, ProbePoint, TrainSpec};
+use sha2::{Digest, Sha256};
+use std::time::{Duration, Instant};
+
+/// What all cells train and are tested on, loaded once.
+#[derive(Debug)]
+pub struct Data {
+    train: Split,
+    test: Batch,
+    digest: String,
+}
+
+impl Data {
+    /// The first `rows` rows of both splits, or all of them.
+    pub fn new(mut data: Dataset, rows: Option<usize>) -> Self {
+        let inputs = data.train.inputs();
+        let mut digest = Sha256::new();
+        for split in [&mut data.train, &mut data.test] {
+            let rows = rows.map_or(split.len(), |n| n.min(split.len()));
+            split.images.truncate(rows * inputs);
+            split.labels.truncate(rows);
+            digest.update(&split.images);
+            digest.update(&split.labels);
+        }
+        let test: Vec<u32> = (0..data.test.len() as u32).collect();
+        Data {
+            test: generate::rows(&data.test, &test, FixedSpec::default()),
+            train: data.train,
+            digest: digest.finalize().iter().map(|b| format!("{b:02x}")).collect(),
+        }
+    }
+
+    /// Width of the data.
+    pub fn inputs(&self) -> usize {
+        self.train.inputs()
+    }
+
+    /// Training rows and test rows.
+    pub fn rows(&self) -> (usize, usize) {
+        (self.train.len(), self.test.labels.len())
+    }
+
+    /// SHA-256 of all pixels and labels.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+}
+
+/// One side in training.
+pub trait Trainee {
+    /// Trains on these batches, and lets `look` see what this side can show.
+    ///
+    /// # Errors
+    /// A side that cannot go on.
+    fn train(&mut self, batches: &[Vec<u32>], look: &mut Look) -> Result<(), Error>;
+
+    /// Test rows classified correctly.
+    ///
+    /// # Errors
+    /// A side that cannot go on.
+    fn correct(&mut self) -> Result<usize, Error>;
+
+    /// The weights as they are; the secure side opens them.
+    ///
+    /// # Errors
+    /// A side that cannot go on.
+    fn weights(&mut self) -> Result<Vec<RealLayer>, Error>;
+
+    /// What training sent so far; nothing on plaintext sides.
+    ///
+    /// # Errors
+    /// A side that cannot go on.
+    fn cost(&mut self) -> Result<Option<Cost>, Error> {
+        Ok(None)
+    }
+}
+
+/// Starts a side from the seed's initial weights.
+///
+/// # Errors
+/// A network that does not fit the format, a side that cannot start.
+pub fn start<'d>(id: &Id, spec: &TrainSpec, data: &'d Data) -> Result<Box<dyn Trainee + 'd>, Error> {
+    let start = generate::initial(spec, id.seed)?;
+    Ok(match id.side {
+        Side::F64 => {
+            let layers = decode(&start, spec.fixed, spec.sgd.extra_velocity_bits);
+            let layers = layers.into_iter().map(|l| Layer::at_rest(l.weights, l.bias)).collect();
+            Box::new(Real { network: Network::new(layers).map_err(refused)?, spec: spec.clone(), data })
+        }
+        Side::Model => {
+            let mut model = Fixed::new(spec.clone())?;
+            model.load(start)?;
+            Box::new(Integer { model, coins: Coins::seeded(id.seed), data })
+        }
+        Side::Secure => {
+            let mut secure = Secure::start(spec.clone(), None, false)?;
+            secure.load(&start)?;
+            let rows: Vec<u32> = (0..data.train.len() as u32).collect();
+            let units = generate::units(&data.train, &rows, spec.fixed);
+            secure.share_data(&units, &generate::labels(&data.train, &rows))?;
+            Box::new(Shared { secure, cost: Cost::default(), spec: spec.clone(), data })
+        }
+    })
+}
+
+/// What is watched during one attempt; looking is not counted as training time.
+#[derive(Debug)]
+pub struct Look {
+    head: RealHead,
+    watch: Watch,
+    limit: f64,
+    step: usize,
+    looking: Duration,
+    labels: Vec<usize>,
+    /// Weights and logits beyond the format, and layers that are dead: what the watch must see.
+    striking: Tensors<f64>,
+    epoch: Epoch,
+    finite_losses: usize,
+    alive: Vec<Vec<bool>>,
+    /// The first operand that left its range.
+    pub left_range: Option<String>,
+}
+
+const NO_EPOCH: Epoch = Epoch {
+    steps: 0,
+    seconds: 0.0,
+    correct: 0,
+    loss: None,
+    infinite_losses: None,
+    largest_batch_loss: None,
+    largest_logit: None,
+    largest_weight: None,
+    largest_gradient: None,
+    dead_units: Vec::new(),
+    sketch: Vec::new(),
+};
+
+/// Raises a maximum; what is not finite counts as the largest number.
+fn raise(largest: &mut Option<f64>, value: f64) {
+    let value = if value.is_finite() { value } else { f64::MAX };
+    *largest = Some(largest.map_or(value, |l| l.max(value)));
+}
+
+impl Look {
+    /// Nothing seen yet.
+    pub fn new(id: &Id, spec: &TrainSpec) -> Self {
+        Look {
+            head: RealHead::of(spec),
+            watch: Watch::new(id.side.name(), spec.fixed),
+            limit: spec.fixed.limit() as f64 / spec.fixed.one() as f64,
+            step: 0,
+            looking: Duration::ZERO,
+            labels: Vec::new(),
+            striking: Tensors::new(),
+            epoch: NO_EPOCH,
+            finite_losses: 0,
+            alive: Vec::new(),
+            left_range: None,
+        }
+    }
+
+    /// The evidence for a verdict.
+    pub fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    /// Ends an epoch: what was seen in it.
+    pub fn take_epoch(&mut self) -> Epoch {
+        let mut epoch = std::mem::replace(&mut self.epoch, NO_EPOCH);
+        epoch.loss = epoch.loss.map(|sum| sum / self.finite_losses.max(1) as f64).filter(|_| self.finite_losses > 0);
+        epoch.dead_units = self.alive.drain(..).map(|layer| layer.iter().filter(|alive| !**alive).count()).collect();
+        self.finite_losses = 0;
+        epoch
+    }
+
+    /// One tensor of the step that is being computed.
+    fn tensor<T: Copy>(&mut self, point: ProbePoint, tensor: &Array2<T>, real: impl Fn(T) -> f64) {
+        let start = Instant::now();
+        // NaN must not get lost in a maximum.
+        let largest = || tensor.iter().fold(0.0f64, |m, &v| if real(v).abs() <= m { m } else { real(v).abs() });
+        match point {
+            ProbePoint::Logits | ProbePoint::Weights(_) | ProbePoint::Bias(_) => {
+                let largest = largest();
+                if point == ProbePoint::Logits {
+                    raise(&mut self.epoch.largest_logit, largest);
+                    self.loss(&tensor.map(|&v| real(v)));
+                } else {
+                    raise(&mut self.epoch.largest_weight, largest);
+                }
+                if !(largest < self.limit) {
+                    self.striking.insert(point, tensor.map(|&v| real(v)));
+                }
+            }
+            ProbePoint::HeadGradient => raise(&mut self.epoch.largest_gradient, largest()),
+            ProbePoint::Activation(layer) => {
+                self.alive.resize_with(self.alive.len().max(layer), || vec![false; tensor.ncols()]);
+                let alive = &mut self.alive[layer - 1];
+                let mut any = false;
+                for row in tensor.rows() {
+                    row.iter().zip(alive.iter_mut()).for_each(|(&v, alive)| {
+                        any |= real(v) != 0.0;
+                        *alive |= real(v) != 0.0;
+                    });
+                }
+                if !any {
+                    self.striking.insert(point, tensor.map(|&v| real(v)));
+                }
+            }
+            _ => {}
+        }
+        self.looking += start.elapsed();
+    }
+
+    fn loss(&mut self, logits: &Array2<f64>) {
+        let (mut sum, mut finite, mut infinite) = (0.0, 0, 0);
+        for (row, &label) in logits.rows().into_iter().zip(&self.labels) {
+            match self.head.loss(&row.to_vec(), label) {
+                Ok(Some(f64::INFINITY)) => infinite += 1,
+                Ok(Some(loss)) => {
+                    sum += loss;
+                    finite += 1;
+                }
+                // A head without a loss.
+                _ => return,
+            }
+        }
+        *self.epoch.infinite_losses.get_or_insert(0) += infinite;
+        if finite > 0 {
+            raise(&mut self.epoch.largest_batch_loss, sum / finite as f64);
+            let total = self.epoch.loss.unwrap_or(0.0) + sum;
+            self.epoch.loss = Some(if total.is_finite() { total } else { f64::MAX });
+            self.finite_losses += finite;
+        }
+    }
+
+    /// Ends a step that took from `start` until now.
+    fn step(&mut self, start: Instant) {
+        self.epoch.seconds += start.elapsed().saturating_sub(std::mem::take(&mut self.looking)).as_secs_f64();
+        self.epoch.steps += 1;
+        self.watch.step(self.step, &std::mem::take(&mut self.striking), |v| *v);
+        if let Some(at) = &self.left_range {
+            self.watch.violated(self.step, at.clone());
+        }
+        self.step += 1;
+    }
+
+    /// The weights at the end of an epoch, for a side that shows nothing during it.
+    pub fn weights(&mut self, layers: &[RealLayer]) {
+        for (l, layer) in (1..).zip(layers) {
+            self.tensor(ProbePoint::Weights(l), &layer.weights, |v| v);
+            self.tensor(ProbePoint::Bias(l), &layer.bias.clone().insert_axis(ndarray::Axis(0)), |v| v);
+        }
+        // No layer is known to be dead: the watch must not forget it.
+        if !self.striking.is_empty() {
+            self.watch.step(self.step.saturating_sub(1), &std::mem::take(&mut self.striking), |v| *v);
+        }
+    }
+}
+
+/// Real numbers.
+struct Real<'d> {
+    network: Network,
+    spec: TrainSpec,
+    data: &'d Data,
+}
+
+impl Trainee for Real<'_> {
+    fn train(&mut self, batches: &[Vec<u32>], look: &mut Look) -> Result<(), Error> {
+        for rows in batches {
+            let batch = generate::rows(&self.data.train, rows, self.spec.fixed);
+            look.labels.clone_from(&batch.labels);
+            let start = Instant::now();
+            let mut probe = |point, tensor: &Array2<f64>| look.tensor(point, tensor, |v| v);
+            self.network.step(&self.spec, &batch.reals, &batch.labels, &mut probe).map_err(refused)?;
+            look.step(start);
+        }
+        Ok(())
+    }
+
+    fn correct(&mut self) -> Result<usize, Error> {
+        let predicted = self.network.predict(&self.data.test.reals).map_err(refused)?;
+        Ok(predicted.iter().zip(&self.data.test.labels).filter(|(p, l)| p == l).count())
+    }
+
+    fn weights(&mut self) -> Result<Vec<RealLayer>, Error> {
+        let layer = |l: &Layer| RealLayer {
+            weights: l.weights.clone(),
+            bias: l.bias.clone(),
+            weight_velocity: l.weight_velocity.clone(),
+            bias_velocity: l.bias_velocity.clone(),
+        };
+        Ok(self.network.layers.iter().map(layer).collect())
+    }
+}
+
+/// The integer model. It stops at the first operand out of range: from there on results depend on masks that it does not have.
+struct Integer<'d> {
+    model: Fixed,
+    coins: Coins,
+    data: &'d Data,
+}
+
+impl Trainee for Integer<'_> {
+    fn train(&mut self, batches: &[Vec<u32>], look: &mut Look) -> Result<(), Error> {
+        let fixed = self.model.spec().fixed;
+        let unit = 1.0 / fixed.one() as f64;
+        for rows in batches {
+            let units = generate::units(&self.data.train, rows, fixed);
+            look.labels = generate::labels(&self.data.train, rows);
+            let labels = look.labels.clone();
+            let start = Instant::now();
+            // Looking at nothing but tensors of scale f.
+            let mut probe = |point, tensor: &Array2<i64>| look.tensor(point, tensor, |v| v as f64 * unit);
+            self.model.step(&units, &labels, &mut self.coins, &mut probe)?;
+            look.left_range = self.model.monitor().violations().first().map(ToString::to_string);
+            look.step(start);
+            if look.left_range.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn correct(&mut self) -> Result<usize, Error> {
+        // Evaluation has coins of its own, so that it does not change the training, and violations that are not the training's.
+        let seen = self.model.monitor_mut().take();
+        let predicted = self.model.predict(&self.data.test.units, &mut Coins::seeded(0));
+        *self.model.monitor_mut() = seen;
+        Ok(predicted?.iter().zip(&self.data.test.labels).filter(|(p, l)| p == l).count())
+    }
+
+    fn weights(&mut self) -> Result<Vec<RealLayer>, Error> {
+        let spec = self.model.spec();
+        Ok(decode(self.model.parameters(), spec.fixed, spec.sgd.extra_velocity_bits))
+    }
+}
+
+/// Three parties. They show the number of correct test rows and, between epochs, the weights.
+struct Shared<'d> {
+    secure: Secure,
+    cost: Cost,
+    spec: TrainSpec,
+    data: &'d Data,
+}
+
+impl Trainee for Shared<'_> {
+    fn train(&mut self, batches: &[Vec<u32>], look: &mut Look) -> Result<(), Error> {
+        let start = Instant::now();
+        let spent = self.secure.engine().train(batches).map_err(failed)?;
+        look.epoch.seconds += start.elapsed().as_secs_f64();
+        look.epoch.steps += batches.len();
+        look.step += batches.len();
+        self.cost.steps += batches.len() as u64;
+        self.cost.rounds += spent.rounds;
+        self.cost.messages += spent.messages;
+        self.cost.bytes += spent.bytes;
+        for (protocol, sent) in spent.by_step {
+            let Sent { rounds, bytes } = self.cost.by_protocol.entry(protocol.into()).or_default();
+            *rounds += sent.rounds;
+            *bytes += sent.bytes;
+        }
+        Ok(())
+    }
+
+    fn correct(&mut self) -> Result<usize, Error> {
+        let test = &self.data.test;
+        let x = test.units.as_slice().unwrap_or_default();
+        self.secure.engine().count_correct(x, &test.labels).map_err(failed)
+    }
+
+    fn weights(&mut self) -> Result<Vec<RealLayer>, Error> {
+        Ok(decode(&self.secure.parameters()?, self.spec.fixed, self.spec.sgd.extra_velocity_bits))
+    }
+
+    fn cost(&mut self) -> Result<Option<Cost>, Error> {
+        Ok(Some(self.cost.clone()))
+    }
+}
+
+/// Classes of every data set.
+pub const CLASS_COUNT: usize = CLASSES;

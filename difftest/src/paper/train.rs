@@ -1,0 +1,239 @@
+//! One cell: attempts at one learning rate after the other.
+//!
+//! *The paper's rule.* After an epoch, if a batch loss exceeded 100 or test accuracy is below 11 %, training starts again at half
+//! the learning rate. Here every attempt starts from the same weights and sees the same batches, so that only the rate differs, and
+//! may use all epochs. The rate is halved until fixed point cannot represent it, or `restarts` times. No loss is opened on
+//! the secure side: there accuracy alone decides. A loss is the mean over the rows whose loss is finite. The integer model also ends an attempt
+//! at the first operand out of range.
+
+use super::cell::{Attempt, Cell, Cost, Epoch, Id, Machine, SCHEMA, Setup, Side};
+use super::side::{Data, Look, start};
+use super::sketch::sketch;
+use crate::error::Error;
+use reference::spec::TrainSpec;
+
+/// A batch loss that counts as divergence.
+pub const LARGEST_LOSS: f64 = 100.0;
+
+/// Accuracy that counts as divergence, as a multiple of chance: 11 % for ten classes.
+pub const OF_CHANCE: f64 = 1.1;
+
+/// What a cell tells while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// Steps done.
+    Done(usize),
+    /// An attempt ended with this many steps to go.
+    Skipped(usize),
+    /// Another attempt begins: this many steps more.
+    Again(usize),
+}
+
+/// Runs a cell.
+///
+/// # Errors
+/// A configuration that cannot be, a side that cannot go on.
+pub fn run(id: &Id, setup: &Setup, data: &Data, tell: &dyn Fn(Event)) -> Result<Cell, Error> {
+    if id.epochs == 0 {
+        return Err(Error::Usage("--epochs is 0; a cell has at least 1".into()));
+    }
+    let steps = id.epochs * setup.train_rows.div_ceil(setup.batch);
+    let (mut attempts, mut cost) = (Vec::new(), None);
+    let mut spec = setup.spec(id, setup.learning_rate)?;
+    loop {
+        let attempt = attempt(id, setup, &spec, data, &mut cost, tell)?;
+        let done: usize = attempt.epochs.iter().map(|e| e.steps).sum();
+        let ended = attempt.ended.is_some();
+        attempts.push(attempt);
+        tell(Event::Skipped(steps - done));
+        if !ended || attempts.len() > setup.restarts {
+            break;
+        }
+        match setup.spec(id, spec.sgd.learning_rate / 2.0) {
+            Ok(halved) => spec = halved,
+            // Below this, the rate rounds to 0.
+            Err(_) => break,
+        }
+        tell(Event::Again(steps));
+    }
+    Ok(Cell { schema: SCHEMA, id: id.clone(), setup: setup.clone(), attempts, cost, machine: Machine::here() })
+}
+
+fn attempt(
+    id: &Id,
+    setup: &Setup,
+    spec: &TrainSpec,
+    data: &Data,
+    cost: &mut Option<Cost>,
+    tell: &dyn Fn(Event),
+) -> Result<Attempt, Error> {
+    let mut side = start(id, spec, data)?;
+    let mut look = Look::new(id, spec);
+    let (mut epochs, mut ended) = (Vec::new(), None);
+    while epochs.len() < id.epochs && ended.is_none() {
+        let batches = reference::batches::epoch(setup.train_rows, setup.batch, id.seed, epochs.len() as u64);
+        // Pieces, so that progress moves within an epoch.
+        for piece in batches.chunks(batches.len().div_ceil(16)) {
+            side.train(piece, &mut look)?;
+            tell(Event::Done(piece.len()));
+            if look.left_range.is_some() {
+                break;
+            }
+        }
+        let layers = side.weights()?;
+        if id.side == Side::Secure {
+            look.weights(&layers);
+        }
+        let epoch = Epoch {
+            correct: side.correct()?,
+            sketch: sketch(layers.iter().flat_map(|l| l.weights.iter().chain(&l.bias))),
+            ..look.take_epoch()
+        };
+        ended = diverged(&epoch, setup, look.left_range.as_deref());
+        epochs.push(epoch);
+    }
+    if let Some(more) = side.cost()? {
+        add(cost.get_or_insert_default(), &more);
+    }
+    let accuracy = epochs.last().map_or(0.0, |e| e.accuracy(setup));
+    let verdict = look.watch().verdict(accuracy, setup.classes, true);
+    Ok(Attempt { learning_rate: spec.sgd.learning_rate, epochs, verdict, ended })
+}
+
+/// Why an attempt ends after this epoch, if it does.
+fn diverged(epoch: &Epoch, setup: &Setup, left_range: Option<&str>) -> Option<String> {
+    if let Some(at) = left_range {
+        return Some(format!("an operand left its range: {at}"));
+    }
+    if let Some(loss) = epoch.largest_batch_loss.filter(|&l| l > LARGEST_LOSS) {
+        let loss = if loss == f64::MAX { "not finite".into() } else { format!("{loss:.1}") };
+        return Some(format!("batch loss {loss}, above {LARGEST_LOSS}"));
+    }
+    let (accuracy, least) = (epoch.accuracy(setup), OF_CHANCE / setup.classes as f64);
+    (accuracy < least).then(|| format!("accuracy {:.2} %, below {:.0} %", 100.0 * accuracy, 100.0 * least))
+}
+
+fn add(cost: &mut Cost, more: &Cost) {
+    cost.steps += more.steps;
+    cost.rounds += more.rounds;
+    cost.messages += more.messages;
+    cost.bytes += more.bytes;
+    for (name, sent) in &more.by_protocol {
+        let mine = cost.by_protocol.entry(name.clone()).or_default();
+        mine.rounds += sent.rounds;
+        mine.bytes += sent.bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cell::tests::setup;
+    use super::super::sketch::{WIDTH, distance};
+    use super::*;
+    use crate::check::divergence::Verdict;
+    use std::cell::RefCell;
+    use std::sync::OnceLock;
+
+    fn data() -> &'static Data {
+        static DATA: OnceLock<Data> = OnceLock::new();
+        DATA.get_or_init(|| Data::new(fixtures::mnist().unwrap(), Some(64)))
+    }
+
+    fn cell(id: &str, change: impl FnOnce(&mut Setup)) -> (Cell, Vec<Event>) {
+        let (train_rows, test_rows) = data().rows();
+        let mut setup = Setup { train_rows, test_rows, data: data().digest().into(), ..setup() };
+        change(&mut setup);
+        let events = RefCell::new(Vec::new());
+        let cell = run(&id.parse().unwrap(), &setup, data(), &|e| events.borrow_mut().push(e)).unwrap();
+        (cell, events.into_inner())
+    }
+
+    #[test]
+    fn all_sides_train_alike_and_show_what_they_can() {
+        let cells = ["secure-softmax-l2-nearest-s1-e3", "model-softmax-l2-nearest-s1-e3", "f64-softmax-l2-s1-e3"]
+            .map(|id| cell(id, |s| s.learning_rate = 0.05).0);
+        for cell in &cells {
+            let attempt = cell.last();
+            assert_eq!((cell.attempts.len(), attempt.epochs.len(), &attempt.ended), (1, 3, &None), "{}", cell.id);
+            assert_eq!(attempt.verdict, Verdict::Trains);
+            for epoch in &attempt.epochs {
+                assert!(epoch.seconds > 0.0 && epoch.steps == 4 && epoch.sketch.len() == WIDTH, "{}", cell.id);
+                assert!(epoch.largest_weight.unwrap() > 0.1);
+                let watched = cell.id.side != Side::Secure;
+                assert_eq!(epoch.loss.is_some(), watched);
+                assert_eq!(epoch.largest_gradient.is_some_and(|g| g < 1.0 && g > 0.5), watched);
+                assert_eq!(epoch.dead_units.len(), usize::from(watched));
+            }
+            let cost = cell.cost.as_ref();
+            assert_eq!(cost.map(|c| c.steps), (cell.id.side == Side::Secure).then_some(12));
+            assert!(cost.is_none_or(|c| c.rounds > 12 && c.by_protocol["truncate"].bytes > 0));
+        }
+        // Nearest rounding has no coins: secure and model are the same computation; f64 is near.
+        let [secure, model, real] = cells.each_ref().map(|c| &c.last().epochs[2]);
+        assert_eq!((secure.correct, &secure.sketch), (model.correct, &model.sketch));
+        assert!(distance(&model.sketch, &real.sketch, 784 * 16 + 16 + 170).unwrap() < 1e-3);
+        assert!(real.loss.unwrap() < cells[2].last().epochs[0].loss.unwrap());
+    }
+
+    #[test]
+    fn a_rate_that_is_too_large_is_halved_and_each_attempt_is_kept() {
+        // Weights jump by thousands: the loss is far beyond 100.
+        let (cell, events) = cell("f64-softmax-l2-s1-e2", |s| {
+            s.learning_rate = 4e4;
+            s.restarts = 2;
+        });
+        let rates: Vec<_> = cell.attempts.iter().map(|a| a.learning_rate).collect();
+        assert_eq!(rates, [4e4, 2e4, 1e4]);
+        assert!(!cell.survived());
+        for attempt in &cell.attempts {
+            assert_eq!(attempt.epochs.len(), 1);
+            assert!(attempt.ended.as_ref().unwrap().contains("batch loss"), "{:?}", attempt.ended);
+            assert!(matches!(attempt.verdict, Verdict::Grows { .. }), "{:?}", attempt.verdict);
+        }
+        let total: isize = events.iter().map(|e| match *e {
+            Event::Done(n) | Event::Skipped(n) => n as isize,
+            Event::Again(n) => -(n as isize),
+        });
+        let total: isize = total.into_iter().sum();
+        assert_eq!(total, 8, "every announced step is done or skipped");
+    }
+
+    #[test]
+    fn the_model_stops_where_it_leaves_its_range() {
+        let (cell, _) = cell("model-softmax-l1-prob-s1-e2", |s| {
+            s.learning_rate = 4e4;
+            s.restarts = 0;
+        });
+        let attempt = cell.last();
+        assert!(attempt.epochs[0].steps < 4, "{attempt:?}");
+        assert!(matches!(attempt.verdict, Verdict::Range { .. }), "{:?}", attempt.verdict);
+        assert!(attempt.ended.as_ref().unwrap().contains("left its range"));
+    }
+
+    #[test]
+    fn halving_stops_where_fixed_point_does() {
+        let (cell, _) = cell("f64-softmax-l1-s1-e1", |s| {
+            // Two halvings above the smallest rate; a batch loss that is never small enough is forced by the chance level.
+            s.learning_rate = 16.0 * 0.5f64.powi(29);
+            s.restarts = 50;
+            s.classes = 10;
+            s.test_rows = 100_000;
+        });
+        assert_eq!(cell.attempts.len(), 3, "{:?}", cell.attempts.iter().map(|a| a.learning_rate).collect::<Vec<_>>());
+        assert!(cell.last().ended.as_ref().unwrap().contains("below 11 %"));
+    }
+
+    #[test]
+    fn a_loss_that_is_infinite_is_counted_apart() {
+        let (cell, _) = cell("f64-relu-prob-l1-s1-e1", |_| ());
+        let epoch = &cell.last().epochs[0];
+        assert!(epoch.infinite_losses.unwrap() > 0 && epoch.infinite_losses.unwrap() <= 64, "{epoch:?}");
+        assert!(epoch.loss.unwrap().is_finite());
+        assert_eq!(cell_loss("f64-relu-grad-l1-s1-e1"), (None, None));
+    }
+
+    fn cell_loss(id: &str) -> (Option<f64>, Option<usize>) {
+        let (cell, _) = cell(id, |_| ());
+        (cell.last().epochs[0].loss, cell.last().epochs[0].infinite_losses)
+    }
+}
