@@ -3,6 +3,7 @@
 pub mod check;
 pub mod fixtures;
 pub mod head;
+pub mod time;
 
 use crate::error::Error;
 use clap::{Parser, Subcommand};
@@ -35,6 +36,8 @@ struct Cli {
 enum Command {
     /// Evaluate one output head on given logits by all sides, as JSON
     Head(head::Args),
+    /// Time secure training against plaintext training, without checks
+    Time(time::Args),
     /// Write or check the recorded results in fixtures/golden
     Fixtures(fixtures::Args),
 }
@@ -69,6 +72,7 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         None => check::run(cli.check),
         Some(Command::Head(args)) => head::run(args),
+        Some(Command::Time(args)) => time::run(args),
         Some(Command::Fixtures(args)) => fixtures::run(args),
     };
     match done {

@@ -123,7 +123,7 @@ fn secure_run<S: Trains>(
         opened.push(secure.parameters()?);
         progress(piece.len());
     }
-    Ok((opened, spent, Evaluation::of(data, config).accuracy(&mut secure)?))
+    Ok((opened, spent, Evaluation::of(data, config.spec.fixed).accuracy(&mut secure)?))
 }
 
 /// Runs all sides. `start_secure` starts secure run 0 or 1, which must draw different coins; one at a time, for their data is large.
@@ -150,7 +150,7 @@ pub fn run<S: Trains>(
     let mut watches = ["f64", "integer", "secure"].map(|side| Watch::new(side, spec.fixed));
     let (mut range, mut curve) = (Range::default(), Vec::new());
     let mut spent = [Spent::default(), Spent::default(), secure_spent];
-    let test = Evaluation::of(data, config);
+    let test = Evaluation::of(data, config.spec.fixed);
     let sample = test.sample().ok_or_else(|| Error::Usage("the test set is empty".into()))?;
     let f = spec.fixed.fraction_bits;
 

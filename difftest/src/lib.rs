@@ -29,5 +29,6 @@ pub mod golden;
 pub mod lockstep;
 pub mod model;
 pub mod report;
+pub mod timing;
 
 pub use cli::main;

@@ -16,7 +16,7 @@ use crate::model::integer::Integer;
 use crate::model::real::Real;
 use crate::model::{Batch, Model, Opens, Spent, Tensors};
 use fixtures::Dataset;
-use reference::spec::ProbePoint;
+use reference::spec::{FixedSpec, ProbePoint};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -165,7 +165,7 @@ pub fn run<S: Opens>(
     }
 
     let unjudged = range.first().map(|(step, _)| format!("not judged from step {step} on, where the range was left"));
-    let test = Evaluation::of(data, config);
+    let test = Evaluation::of(data, spec.fixed);
     let accuracy = (test.accuracy(&mut f64_side)?, test.accuracy(secure)?);
     let epoch_passed = steps >= data.train.len().div_ceil(spec.sgd.batch);
     let classes = spec.network.classes();
@@ -227,7 +227,7 @@ fn worst(
 /// The test set, taken in pieces that keep memory small.
 pub struct Evaluation<'a> {
     data: &'a Dataset,
-    config: &'a Config,
+    fixed: FixedSpec,
 }
 
 impl<'a> Evaluation<'a> {
@@ -235,14 +235,14 @@ impl<'a> Evaluation<'a> {
     const ROWS: usize = 1000;
 
     /// The test set of `data`.
-    pub fn of(data: &'a Dataset, config: &'a Config) -> Self {
-        Evaluation { data, config }
+    pub fn of(data: &'a Dataset, fixed: FixedSpec) -> Self {
+        Evaluation { data, fixed }
     }
 
     fn pieces(&self) -> impl Iterator<Item = Batch> {
         let rows: Vec<u32> = (0..self.data.test.len() as u32).collect();
         let pieces: Vec<Vec<u32>> = rows.chunks(Self::ROWS).map(<[u32]>::to_vec).collect();
-        pieces.into_iter().map(|rows| generate::rows(&self.data.test, &rows, self.config.spec.fixed))
+        pieces.into_iter().map(|rows| generate::rows(&self.data.test, &rows, self.fixed))
     }
 
     /// The part of it that a side classifies correctly.

@@ -4,6 +4,7 @@
 //! The threads share nothing but the transport. What the client asks for is sent to all three as the same job; a probe or a
 //! recorded coin is handed to the client by each party apart and put together here, never by a party.
 
+use crate::clock::Phase;
 use crate::cost::Spent;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -18,6 +19,7 @@ use crate::protocol::multiply::Matrix;
 use crate::protocol::reveal::reveal;
 use crate::share::{Factor, Share};
 use reference::spec::{Head, ProbePoint, Rounding, TrainSpec};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -423,6 +425,20 @@ impl Engine {
         let (_, rounding) = put_together(records, self.spec.rounding)?;
         let (probabilities, loss, gradient) = first.ok_or_else(|| Error::misuse("three parties answer"))?;
         Ok(HeadReport { probabilities, loss, gradient, rounding })
+    }
+
+    /// Where the parties' time went since the start, added up over the three.
+    ///
+    /// # Errors
+    /// Those of the parties.
+    pub fn times(&mut self) -> Result<BTreeMap<Phase, Duration>> {
+        let mut total = BTreeMap::new();
+        for times in self.all([(); 3], |w, ()| Ok(w.party.times()))? {
+            for (phase, time) in times {
+                *total.entry(phase).or_default() += time;
+            }
+        }
+        Ok(total)
     }
 
     /// What was spent since the start, all parties, set-up not counted.

@@ -18,6 +18,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod clock;
 #[cfg(test)]
 mod conformance;
 pub mod cost;

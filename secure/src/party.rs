@@ -4,16 +4,20 @@
 //! protocols that are joined (`try_join!`) therefore share rounds by construction: [`run`] polls all of them as far as they
 //! get, then makes one exchange for all. Which protocols wait never depends on data, so all parties take the same rounds.
 
+use crate::clock::{Clock, Phase};
 use crate::cost::Spent;
 use crate::error::{Error, Result};
+use crate::net::recorded::Said;
 use crate::net::{Channel, Mailboxes, Neighbour};
 use crate::prg::{Seed, Stream, Ticket, fresh_seed};
 use crate::share::{Parts, Share};
 use reference::spec::{FixedSpec, ProbePoint, Rounding};
 use std::cell::{Cell, Ref, RefCell};
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 /// Party 0, 1 or 2. Party i holds share components i and i + 1 mod 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -90,6 +94,7 @@ pub struct Party {
     /// Streams of this party's own component i (shared with the previous party) and of component i + 1 (with the next).
     streams: [Stream; 2],
     spent: RefCell<Spent>,
+    clock: Clock,
     /// Set by a harness that compares: this party's shares of the probed tensors and its views of the truncations.
     record: RefCell<Option<Record>>,
 }
@@ -101,6 +106,8 @@ pub struct Record {
     pub truncations: Vec<TruncationView>,
     /// Shares of probed tensors.
     pub probes: Vec<(ProbePoint, Probed)>,
+    /// Who wrote which words of the messages, for a transport that records them.
+    pub said: Vec<Said>,
 }
 
 /// A party's share of a probed tensor.
@@ -137,7 +144,9 @@ impl Party {
         let mut theirs = Seed::default();
         theirs[..8].copy_from_slice(&heard[0].to_le_bytes());
         theirs[8..].copy_from_slice(&heard[1].to_le_bytes());
-        Ok(Self::new(id, fixed, rounding, channel, [theirs, mine]))
+        let party = Self::new(id, fixed, rounding, channel, [theirs, mine]);
+        party.round.set(1); // the set-up was an exchange of this transport
+        Ok(party)
     }
 
     /// A party from its transport and the seeds of its two streams: the one it shares with the previous party (component i) and
@@ -156,6 +165,7 @@ impl Party {
             tickets: Cell::new(0),
             streams: seeds.map(Stream::new),
             spent: RefCell::default(),
+            clock: Clock::new(),
             record: RefCell::new(None),
         }
     }
@@ -167,6 +177,7 @@ impl Party {
     pub fn run<T>(&self, computation: impl Future<Output = Result<T>>) -> Result<T> {
         let mut computation = pin!(computation);
         let mut context = Context::from_waker(Waker::noop());
+        self.clock.restart();
         loop {
             match computation.as_mut().poll(&mut context) {
                 Poll::Ready(result) => return result,
@@ -177,6 +188,7 @@ impl Party {
 
     /// Ends the round: one exchange for all protocols that wait.
     fn exchange(&self) -> Result<()> {
+        self.clock.mark(Phase::Other);
         let mut outgoing = self.outgoing.borrow_mut();
         let mut spent = self.spent.borrow_mut();
         spent.rounds += 1;
@@ -193,6 +205,7 @@ impl Party {
             self.waiting.get(),
         )?;
         self.round.set(self.round.get() + 1);
+        self.clock.mark(Phase::Waiting);
         Ok(())
     }
 
@@ -220,8 +233,11 @@ impl Party {
         let mut outgoing = self.outgoing.borrow_mut();
         let before = outgoing[to].len();
         write(&mut outgoing[to]);
-        let bytes = 8 * (outgoing[to].len() - before) as u64;
-        self.spent.borrow_mut().by_step.entry(step).or_default().bytes += bytes;
+        let words = before..outgoing[to].len();
+        self.spent.borrow_mut().by_step.entry(step).or_default().bytes += 8 * words.len() as u64;
+        if let Some(record) = self.record.borrow_mut().as_mut() {
+            record.said.push(Said { exchange: self.round.get(), to: self.id.neighbour(to), step, words });
+        }
     }
 
     /// Ends this protocol's part of the round; `words` are what it will hear from the previous and from the next party. What was
@@ -233,6 +249,7 @@ impl Party {
             *e += w;
         }
         self.expected.set(expected);
+        self.clock.mark(Phase::of_step(step));
         self.waiting.set(step);
         self.spent.borrow_mut().by_step.entry(step).or_default().rounds += 1;
         Hear { party: self, round: self.round.get(), start, words }
@@ -241,6 +258,22 @@ impl Party {
     /// The counters so far.
     pub fn spent(&self) -> Spent {
         self.spent.borrow().clone()
+    }
+
+    /// Books the time since the last mark; protocols do so by themselves in [`Party::hear`].
+    pub(crate) fn mark(&self, phase: Phase) {
+        self.clock.mark(phase);
+    }
+
+    /// From here on, or no longer, time counts as the head's.
+    pub(crate) fn head_runs(&self, on: bool) {
+        self.clock.mark(Phase::Other);
+        self.clock.head(on);
+    }
+
+    /// Where this party's time went.
+    pub fn times(&self) -> BTreeMap<Phase, Duration> {
+        self.clock.booked()
     }
 
     /// Starts or stops recording for a harness, and takes what was recorded.

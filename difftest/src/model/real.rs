@@ -2,6 +2,7 @@
 
 use super::{Batch, Model, Spent, Step, Tensors};
 use crate::error::Error;
+use ndarray::Array2;
 use reference::f64::{Error as RealError, Layer, Network};
 use reference::fixed::{LayerValues, Parameters, Tape};
 use reference::spec::TrainSpec;
@@ -50,8 +51,17 @@ impl Real {
     /// Shapes or labels that do not fit.
     pub fn train(&mut self, batch: &Batch) -> Result<f64, Error> {
         let start = Instant::now();
-        self.network.train_step(&self.spec, &batch.reals, &batch.labels).map_err(refused)?;
+        self.train_on(&batch.reals, &batch.labels)?;
         Ok(start.elapsed().as_secs_f64())
+    }
+
+    /// One step without probes on (batch, inputs) reals and their labels.
+    ///
+    /// # Errors
+    /// Shapes or labels that do not fit.
+    pub fn train_on(&mut self, x: &Array2<f64>, labels: &[usize]) -> Result<(), Error> {
+        self.network.train_step(&self.spec, x, labels).map_err(refused)?;
+        Ok(())
     }
 }
 

@@ -6,9 +6,11 @@ use crate::freerun::Trains;
 use ndarray::{Array1, Array2};
 use reference::fixed::{LayerUnits, Parameters, Rounded, Tape};
 use reference::spec::TrainSpec;
+use secure::clock::Phase;
 use secure::cost::Spent as Cost;
 use secure::engine::{Engine, EngineConfig, ParameterUnits, RoundingRecord};
-use std::time::Instant;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 /// Training on shares.
 pub struct Secure {
@@ -42,6 +44,19 @@ impl Secure {
     pub fn start(spec: TrainSpec, insecure_seed: Option<u64>, record: bool) -> Result<Self, Error> {
         let config = EngineConfig { seed: insecure_seed, record, ..EngineConfig::new(spec.clone()) };
         Ok(Secure { engine: Engine::start(config).map_err(failed)?, spec })
+    }
+
+    /// Where the parties' time went, added up over the three.
+    ///
+    /// # Errors
+    /// A party that fails.
+    pub fn times(&mut self) -> Result<BTreeMap<Phase, Duration>, Error> {
+        self.engine.times().map_err(failed)
+    }
+
+    /// The parties, for what a side does not show: costs by protocol.
+    pub fn engine(&mut self) -> &mut Engine {
+        &mut self.engine
     }
 }
 

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::party::Party;
 use crate::protocol::argmax::argmax;
 use crate::protocol::convert::to_ring;
-use crate::protocol::multiply::Matrix;
+use crate::protocol::multiply::{Matrix, dot_rows};
 use crate::protocol::reveal::reveal;
 use crate::share::Share;
 use futures_util::future::try_join_all;
@@ -52,7 +52,9 @@ pub async fn step(
 ) -> Result<(HeadShare, Share)> {
     let sgd = spec.sgd.units(spec.fixed).map_err(|e| Error::misuse(e.0))?;
     let Forward { activations, masks, logits } = run_forward(p, layers, x).await?;
+    p.head_runs(true);
     let head = heads::gradient(p, spec.head, spec.epsilon_units(), &logits, y).await?;
+    p.head_runs(false);
     let mut g = head.gradient.clone();
     let mut gradient_of = Vec::with_capacity(layers.len());
     for l in (1..=layers.len()).rev() {
@@ -104,7 +106,6 @@ pub async fn predict(p: &Party, layers: &[LayerShare], x: Matrix<'_>) -> Result<
 /// # Errors
 /// Shapes do not fit; those of the transport.
 pub async fn count_correct(p: &Party, layers: &[LayerShare], x: Matrix<'_>, y: &Share) -> Result<i64> {
-    use crate::protocol::multiply::dot_rows;
     let winner = predicted(p, layers, x).await?;
     let n = winner.len();
     let hits = dot_rows(p, &winner.reshape(1, n), &y.transpose().reshape(1, n)).await?;

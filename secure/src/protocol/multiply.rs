@@ -15,6 +15,7 @@
 //! No choice does with four: a party that makes do with one product needs both diagonal terms of its 2 x 2 block odd or, more
 //! exactly, invertible with product 1, and over Z_2^64 at most one party's block can be so.
 
+use crate::clock::Phase;
 use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::kernel::{View, matmul, wide};
@@ -145,6 +146,7 @@ pub fn matmul_parts<'x, 'y>(p: &Party, x: impl Into<Matrix<'x>>, y: impl Into<Ma
         return Err(Error::misuse(format!("matrix product: inner dimensions {inner} and {inner_y} differ")));
     }
     let mut part = vec![0; rows * cols];
+    p.mark(Phase::Other);
     match p.id {
         PartyId::P0 => matmul(x.both(), y.both(), &mut part, false),
         PartyId::P1 => {
@@ -156,6 +158,7 @@ pub fn matmul_parts<'x, 'y>(p: &Party, x: impl Into<Matrix<'x>>, y: impl Into<Ma
             matmul(x.own(), y.next(), &mut part, true);
         }
     }
+    p.mark(Phase::MatrixProducts);
     Ok(Parts { rows, cols, part })
 }
 
