@@ -5,6 +5,7 @@
 //! each cannot block one another. Shapes are public, so every length is known before.
 
 pub mod memory;
+pub mod recorded;
 
 use crate::error::Result;
 
