@@ -198,10 +198,16 @@ fn head_answers_for_every_side_inside_the_bound() {
             }
         }
     }
-    // 0.1 rounds to 6554 units, which is the threshold: either outcome is legitimate there, and nowhere else.
     let value = answer(&with_input(&["head", "--head", "relu-prob", "--input", "-"], input));
     assert_eq!(value["rows"][0]["ambiguous"], serde_json::json!([false, false, false]));
     assert_eq!(value["rows"][2]["f64"]["loss"], Value::Null, "infinite");
+    // 0.099999 is below eps, but its nearest integer, 6554 units, is the threshold: the sides legitimately differ there, and only there.
+    let near = r#"{"logits": [[0.099999, 0.5, -2.0]], "labels": [0]}"#;
+    let output = with_input(&["head", "--head", "relu-prob", "--input", "-"], near);
+    let row = &answer(&output)["rows"][0];
+    assert_eq!((output.status.code(), &row["ambiguous"]), (Some(0), &serde_json::json!([true, false, false])));
+    assert_eq!(row["f64"]["gradient"][0], -1.0);
+    assert!(row["secure"]["gradient"][0].as_f64().unwrap() < -8.0, "1/0.6 - 1/0.1");
 }
 
 #[test]

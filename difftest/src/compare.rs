@@ -17,7 +17,7 @@ pub enum Verdict {
         /// The bound, real.
         bound: f64,
     },
-    /// It depends on undecided comparisons and agrees with this outcome of them.
+    /// It jumps with undecided comparisons and agrees with this outcome of them.
     Ambiguous {
         /// Which outcome, counted from 0.
         branch: usize,
@@ -57,7 +57,7 @@ pub struct Comparison {
     pub elements: u64,
     /// Elements that agree exactly.
     pub equal: u64,
-    /// Elements that depend on undecided comparisons and agree with one outcome.
+    /// Elements that jump with undecided comparisons and agree with one outcome.
     pub ambiguous: u64,
     /// Elements outside their bound.
     pub outside: u64,
@@ -168,14 +168,16 @@ pub fn verdicts(real_side: &Array2<f64>, units: &Array2<i64>, scale: u32, bounde
         .collect();
     for ambiguity in &bounded.ambiguous {
         let branch = ambiguity.branch_of(value);
-        for &flat in &ambiguity.elements {
-            let columns = units.ncols();
-            let at = [flat / columns, flat % columns];
+        for (&flat, &jumps) in ambiguity.elements.iter().zip(&ambiguity.jumps) {
+            let at = [flat / units.ncols(), flat % units.ncols()];
             let bound = bounded.radius[at];
-            verdicts[flat] = match branch {
-                Some(branch) => Verdict::Ambiguous { branch, distance: ambiguity.distance, bound },
-                None => Verdict::Outside { error: (value(flat) - real_side[at]).abs(), bound },
-            };
+            match branch {
+                Some(branch) if jumps => {
+                    verdicts[flat] = Verdict::Ambiguous { branch, distance: ambiguity.distance, bound }
+                }
+                Some(_) => {}
+                None => verdicts[flat] = Verdict::Outside { error: (value(flat) - real_side[at]).abs(), bound },
+            }
         }
     }
     verdicts
@@ -226,10 +228,16 @@ mod tests {
             ambiguous: vec![
                 Ambiguity {
                     elements: vec![3],
+                    jumps: vec![true],
                     distance: 0.1,
                     branches: vec![Branch(vec![Interval::ZERO]), Branch(vec![Interval::around(8.0, 0.5)])],
                 },
-                Ambiguity { elements: vec![6, 7], distance: 0.1, branches: vec![Branch(vec![Interval::ZERO; 2])] },
+                Ambiguity {
+                    elements: vec![6, 7],
+                    jumps: vec![true, false],
+                    distance: 0.1,
+                    branches: vec![Branch(vec![Interval::ZERO; 2])],
+                },
             ],
         };
         let reals = array![[1.0, 1.25, 1.75, 8.0], [0.0, f64::NAN, 0.0, 0.0]];

@@ -113,6 +113,25 @@ impl HeadRules {
         self.real_threshold
     }
 
+    /// The real head with every undecided logit put *on* the threshold, for either outcome of its comparison: what differs between these
+    /// jumps there, what does not is continuous. (`relu-grad` has its jump where S leaves 0, from 0 to anything: there one unit is used.)
+    pub fn at_threshold(&self, x: &[f64], label: usize, decisions: &[Decision]) -> Vec<RowEnclosure> {
+        if self.undecided(decisions).is_empty() {
+            return Vec::new();
+        }
+        let places = match self.head {
+            Head::ReluGrad => vec![0.0, self.errors.unit],
+            _ => vec![self.real_threshold],
+        };
+        let at = |place: f64| -> Vec<Interval> {
+            x.iter()
+                .zip(decisions)
+                .map(|(&x, d)| Interval::point(if *d == Decision::Either { place } else { x }))
+                .collect()
+        };
+        places.into_iter().flat_map(|place| self.branches(&at(place), label, decisions)).collect()
+    }
+
     /// Decides every comparison of a row, for the real side at `x` and for the fixed-point side anywhere in `boxes`.
     pub fn decide(&self, x: &[f64], boxes: &[Interval]) -> Vec<Decision> {
         x.iter()

@@ -149,6 +149,7 @@ fn mask(
         let open = Interval::around(value[at], r);
         ambiguous.push(Ambiguity {
             elements: vec![at.0 * columns + at.1],
+            jumps: vec![!open.contains(0.0)],
             distance: z.abs(),
             branches: vec![Branch(vec![Interval::ZERO]), Branch(vec![open])],
         });
@@ -198,6 +199,7 @@ fn head(spec: &TrainSpec, labels: &[usize], real: &Tensors<f64>, bounds: &mut Bo
         let decisions = fixed_rules.decide(&x, &boxes);
         let branches = fixed_rules.branches(&boxes, label, &decisions);
         let own = real_rules.at_point(&x, label);
+        let jump = real_rules.at_threshold(&x, label, &decisions);
         let distance = decisions
             .iter()
             .zip(&x)
@@ -219,18 +221,18 @@ fn head(spec: &TrainSpec, labels: &[usize], real: &Tensors<f64>, bounds: &mut Bo
                 let columns = tensor.radius.ncols();
                 let slack = reference_error * (1.0 + c.hi.abs().max(c.lo.abs()));
                 tensor.radius[[flat / columns, flat % columns]] = hull.distance(*c) * (1.0 + gamma(4)) + slack;
-                if branches.iter().any(|b| part(b)[k] != first) {
-                    differing.push((k, flat));
+                let jumps = jump.iter().any(|b| part(b)[k] != part(&jump[0])[k]);
+                if jumps || branches.iter().any(|b| part(b)[k] != first) {
+                    differing.push((k, flat, jumps));
                 }
             }
             if !differing.is_empty() {
+                let values = |b: &RowEnclosure| Branch(differing.iter().map(|d| part(b)[d.0]).collect());
                 tensor.ambiguous.push(Ambiguity {
                     elements: differing.iter().map(|d| d.1).collect(),
+                    jumps: differing.iter().map(|d| d.2).collect(),
                     distance,
-                    branches: branches
-                        .iter()
-                        .map(|b| Branch(differing.iter().map(|d| part(b)[d.0]).collect()))
-                        .collect(),
+                    branches: branches.iter().map(values).collect(),
                 });
             }
         }

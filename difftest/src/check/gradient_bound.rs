@@ -44,7 +44,9 @@ impl GradientBound {
             let allowed = bounded.map_or(f64::INFINITY, |b| limit + b.radius[index]);
             let value = real(units, scale).abs();
             self.largest_real = self.largest_real.max(g.abs());
-            self.largest_secure = self.largest_secure.max(value);
+            if bounded.is_some() {
+                self.largest_secure = self.largest_secure.max(value);
+            }
             if self.first.is_none() && !(g.abs() <= limit && value <= allowed) {
                 let failure = Failure {
                     check: "gradient-bound",

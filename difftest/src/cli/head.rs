@@ -30,7 +30,7 @@ enum Side {
 #[command(
     after_help = "Input:  {\"logits\": [[2.0, -1.0, 0.3], ...], \"labels\": [0, ...]}, rows of the same class count, 2 or more\n\
 Output: {\"schema\": 1, \"rows\": [{\"f64\": {\"probabilities\", \"loss\", \"gradient\"}, \"integer\": .., \"secure\": .., \"bound\": [..], \"ambiguous\": [..]}]}\n\
-bound: largest possible |secure - f64| of each gradient element; ambiguous: its value depends on a comparison that rounding may turn;\n\
+bound: largest possible |secure - f64| of each gradient element; ambiguous: it jumps with a comparison that rounding may turn;\n\
 loss: null where the head has none or it is infinite."
 )]
 pub struct Args {
@@ -269,8 +269,8 @@ fn fixed_sides(
         let hull = |k: usize| branches.iter().fold(branches[0].gradient[k], |h, b| h.hull(b.gradient[k]));
         let out = &mut output.rows[row];
         out.bound = Some((0..classes).map(|k| hull(k).distance(own.gradient[k])).collect());
-        out.ambiguous =
-            Some((0..classes).map(|k| branches.iter().any(|b| b.gradient[k] != branches[0].gradient[k])).collect());
+        let jump = real_rules.at_threshold(&x, labels[row], &decisions);
+        out.ambiguous = Some((0..classes).map(|k| jump.iter().any(|b| b.gradient[k] != jump[0].gradient[k])).collect());
         out.integer = Some(integer);
         out.secure = Some(secure);
     }
