@@ -36,12 +36,15 @@ pub struct EngineConfig {
     pub record: bool,
     /// How long a party waits for a message.
     pub deadline: Duration,
+    /// Threads that each party may use in a matrix product. The results do not depend on it.
+    pub threads: usize,
 }
 
 impl EngineConfig {
-    /// Operating-system randomness, no recording, a deadline of a minute.
+    /// Operating-system randomness, no recording, a deadline of a minute, a third of the machine's cores for each party.
     pub fn new(spec: TrainSpec) -> Self {
-        EngineConfig { spec, seed: None, record: false, deadline: Duration::from_secs(60) }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        EngineConfig { spec, seed: None, record: false, deadline: Duration::from_secs(60), threads: (cores / 3).max(1) }
     }
 }
 
@@ -150,9 +153,10 @@ impl Engine {
         let (mut jobs, mut threads, mut ready) = (Vec::new(), Vec::new(), Vec::new());
         for (id, link) in PartyId::ALL.into_iter().zip(network(config.deadline)) {
             let (spec, seed) = (config.spec.clone(), config.seed.map(|s| party_seed(s, id)));
+            let width = config.threads.max(1);
             let (send_job, get_job) = channel::<Job>();
             let (send_ready, get_ready) = channel();
-            let body = move || party_thread(id, spec, Box::new(link), seed, &get_job, &send_ready);
+            let body = move || party_thread(id, spec, width, Box::new(link), seed, &get_job, &send_ready);
             let thread = std::thread::Builder::new()
                 .name(format!("party {id}"))
                 .spawn(body)
@@ -470,18 +474,20 @@ fn keep_freed_memory() {
 fn party_thread(
     id: PartyId,
     spec: TrainSpec,
+    threads: usize,
     link: Box<dyn Channel>,
     seed: Option<Seed>,
     jobs: &Receiver<Job>,
     ready: &Sender<Result<()>>,
 ) {
-    let party = match Party::connect(id, spec.fixed, spec.rounding, link, seed) {
+    let mut party = match Party::connect(id, spec.fixed, spec.rounding, link, seed) {
         Ok(p) => p,
         Err(e) => {
             let _ = ready.send(Err(e));
             return;
         }
     };
+    party.threads = threads;
     let _ = ready.send(Ok(()));
     let mut worker = Worker { party, spec, layers: Vec::new(), data: None };
     while let Ok(job) = jobs.recv() {
@@ -586,4 +592,112 @@ pub fn reconstruct(shares: &[Share; 3]) -> std::result::Result<Vec<i64>, String>
     }
     let [a, b, c] = shares;
     Ok((0..a.len()).map(|i| a.own[i].wrapping_add(b.own[i]).wrapping_add(c.own[i]) as i64).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reference::spec::{FixedSpec, NetworkSpec, SgdSpec};
+
+    fn spec(head: Head, rounding: Rounding) -> TrainSpec {
+        TrainSpec {
+            network: NetworkSpec { widths: vec![300, 130, 10] },
+            head,
+            epsilon: 0.1,
+            rounding,
+            fixed: FixedSpec::default(),
+            sgd: SgdSpec { batch: 70, ..SgdSpec::default() },
+        }
+    }
+
+    /// Numbers in (-range, range) that look random enough.
+    fn units(n: usize, range: i64) -> Vec<i64> {
+        (1..=n as i64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15u64 as i64) % range).collect()
+    }
+
+    fn parameters(spec: &TrainSpec) -> ParameterUnits {
+        let layer = |l| {
+            let (rows, cols) = spec.network.shape(l);
+            let zero = |n| vec![0; n];
+            LayerUnits {
+                weights: units(rows * cols, 9000),
+                bias: zero(cols),
+                weight_velocity: zero(rows * cols),
+                bias_velocity: zero(cols),
+            }
+        };
+        ParameterUnits { layers: (1..=spec.network.layers()).map(layer).collect() }
+    }
+
+    fn trained(spec: &TrainSpec, seed: Option<u64>, threads: usize) -> ParameterUnits {
+        let mut engine = Engine::start(EngineConfig { seed, threads, ..EngineConfig::new(spec.clone()) }).unwrap();
+        engine.load(&parameters(spec)).unwrap();
+        let labels: Vec<usize> = (0..200).map(|i| i * 7 % 10).collect();
+        engine.load_data(&units(200 * 300, 60_000), &labels).unwrap();
+        let batch = |k: u32| (0..70).map(|i| (i * 3 + k) % 200).collect();
+        engine.train(&[batch(0), batch(1), batch(2)]).unwrap();
+        engine.parameters().unwrap()
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_bytes_on_any_number_of_threads() {
+        let spec = spec(Head::Softmax, Rounding::Probabilistic);
+        let once = trained(&spec, Some(5), 1);
+        for threads in [1, 2, 8] {
+            assert_eq!(trained(&spec, Some(5), threads), once, "{threads} threads");
+        }
+        assert_ne!(trained(&spec, Some(6), 1), once, "other coins");
+    }
+
+    #[test]
+    fn nearest_rounding_does_not_depend_on_the_randomness() {
+        let spec = spec(Head::ReluProb, Rounding::Nearest);
+        assert_eq!(trained(&spec, None, 1), trained(&spec, None, 1));
+    }
+
+    /// The cost of a step depends on shapes alone: other weights, other data, the same counters.
+    #[test]
+    fn the_cost_does_not_depend_on_the_data() {
+        for head in Head::ALL {
+            for rounding in Rounding::ALL {
+                let spec = spec(head, rounding);
+                let mut engine = Engine::start(EngineConfig::new(spec.clone())).unwrap();
+                engine.load(&parameters(&spec)).unwrap();
+                let labels = vec![3; 70];
+                let a = engine.step(&units(70 * 300, 60_000), &labels).unwrap().spent;
+                let b = engine.step(&vec![0; 70 * 300], &labels).unwrap().spent;
+                assert_eq!(a, b, "{head} {rounding}");
+            }
+        }
+    }
+
+    /// The promise for a step at batch 128: at most 120 rounds, and the bars of the benchmarks.
+    #[test]
+    fn a_softmax_step_takes_few_rounds() {
+        for (layers, bar) in [(1, 80), (2, 100), (3, 115)] {
+            let spec = TrainSpec {
+                network: NetworkSpec::dense(20, 8, 10, layers),
+                sgd: SgdSpec::default(),
+                ..spec(Head::Softmax, Rounding::Probabilistic)
+            };
+            let mut engine = Engine::start(EngineConfig::new(spec.clone())).unwrap();
+            engine.load(&parameters(&spec)).unwrap();
+            let rounds = engine.step(&units(128 * 20, 60_000), &[1; 128]).unwrap().spent.rounds;
+            assert!(rounds <= bar, "{layers} layers: {rounds} rounds");
+        }
+    }
+
+    #[test]
+    fn misuse_is_an_error_that_names_it() {
+        let spec = spec(Head::Softmax, Rounding::Nearest);
+        let mut engine = Engine::start(EngineConfig::new(spec.clone())).unwrap();
+        let is = |e: Error, what: &str| assert!(e.to_string().contains(what), "{e}");
+        is(engine.train(&[vec![0]]).unwrap_err(), "load_data");
+        is(engine.step(&[0; 5], &[0]).unwrap_err(), "1 x 300");
+        is(engine.step(&[0; 300], &[10]).unwrap_err(), "label 10");
+        is(engine.load(&ParameterUnits { layers: vec![] }).unwrap_err(), "0 layers");
+        engine.load(&parameters(&spec)).unwrap();
+        engine.load_data(&units(300, 100), &[0]).unwrap();
+        is(engine.train(&[vec![1]]).unwrap_err(), "row 1");
+    }
 }

@@ -31,7 +31,6 @@ pub mod party;
 pub mod prg;
 pub mod protocol;
 pub mod share;
-#[cfg(test)]
-mod testing;
+pub mod testing;
 
 pub use error::{Error, Result};

@@ -84,6 +84,8 @@ pub struct Party {
     pub fixed: FixedSpec,
     /// How truncations round.
     pub rounding: Rounding,
+    /// Threads that one matrix product may use; results do not depend on it.
+    pub threads: usize,
     channel: RefCell<Box<dyn Channel>>,
     outgoing: RefCell<Mailboxes>,
     incoming: RefCell<Mailboxes>,
@@ -156,6 +158,7 @@ impl Party {
             id,
             fixed,
             rounding,
+            threads: 1,
             channel: RefCell::new(channel),
             outgoing: RefCell::default(),
             incoming: RefCell::default(),

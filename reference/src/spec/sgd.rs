@@ -61,9 +61,12 @@ impl SgdSpec {
         }
         let rate = self.learning_rate / self.batch as f64;
         let smallest = (0.5f64).powi(Self::MAX_RATE_BITS + 1) * self.batch as f64;
-        if !(rate.is_finite() && self.learning_rate >= smallest) {
+        if !rate.is_finite() || self.learning_rate <= 0.0 {
+            return Err(SpecError(format!("learning rate is {}; it must be a positive number", self.learning_rate)));
+        }
+        if self.learning_rate < smallest {
             return Err(SpecError(format!(
-                "learning rate {} rounds to 0 in fixed point; with batch {} the smallest is {smallest:e}",
+                "learning rate {:e} rounds to 0 in fixed point; with batch {} the smallest is {smallest:e}",
                 self.learning_rate, self.batch
             )));
         }

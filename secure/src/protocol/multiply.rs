@@ -18,7 +18,7 @@
 use crate::clock::Phase;
 use crate::cost::Cost;
 use crate::error::{Error, Result};
-use crate::kernel::{View, matmul, wide};
+use crate::kernel::{Kernel, View, wide};
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId, same_shape};
 use crate::share::{Factor, Parts, Share};
@@ -147,15 +147,16 @@ pub fn matmul_parts<'x, 'y>(p: &Party, x: impl Into<Matrix<'x>>, y: impl Into<Ma
     }
     let mut part = vec![0; rows * cols];
     p.mark(Phase::Other);
+    let mut add = |x, y, more| Kernel::selected().matmul_on(p.threads, x, y, &mut part, more);
     match p.id {
-        PartyId::P0 => matmul(x.both(), y.both(), &mut part, false),
+        PartyId::P0 => add(x.both(), y.both(), false),
         PartyId::P1 => {
-            matmul(x.own(), y.next(), &mut part, false);
-            matmul(x.next(), y.both(), &mut part, true);
+            add(x.own(), y.next(), false);
+            add(x.next(), y.both(), true);
         }
         PartyId::P2 => {
-            matmul(x.next(), y.own(), &mut part, false);
-            matmul(x.own(), y.next(), &mut part, true);
+            add(x.next(), y.own(), false);
+            add(x.own(), y.next(), true);
         }
     }
     p.mark(Phase::MatrixProducts);

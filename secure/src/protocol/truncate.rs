@@ -507,8 +507,41 @@ mod tests {
         }
     }
 
-    /// 2^22 truncations at each magnitude: floor or floor + 1 only, and the number of those that round up is not improbable under the
-    /// exact probability (|z| < 6: less than 2^-28 for a correct protocol at each magnitude).
+    /// ln n!, by Stirling's series: relative error below 1e-16 for n >= 30.
+    fn ln_factorial(n: f64) -> f64 {
+        if n < 30.0 {
+            return (2..=n as u64).map(|k| (k as f64).ln()).sum();
+        }
+        let r = 1.0 / n;
+        n * n.ln() - n + 0.5 * (std::f64::consts::TAU * n).ln() + r / 12.0 - r.powi(3) / 360.0 + r.powi(5) / 1260.0
+    }
+
+    /// P(X as far out as k on its side) for X binomial (n, p): the exact tail, summed from k outwards.
+    fn binomial_tail(n: u64, k: u64, p: f64) -> f64 {
+        let (n_f, k_f) = (n as f64, k as f64);
+        let choose = ln_factorial(n_f) - ln_factorial(k_f) - ln_factorial(n_f - k_f);
+        let mut term = (choose + k_f * p.ln() + (n_f - k_f) * (-p).ln_1p()).exp();
+        let odds = p / (1.0 - p);
+        let (mut sum, mut i) = (0.0, k_f);
+        let upwards = k_f >= n_f * p;
+        while term > 0.0 && term > sum * 1e-18 {
+            sum += term;
+            term *= if upwards { (n_f - i) / (i + 1.0) * odds } else { i / (n_f - i + 1.0) / odds };
+            i += if upwards { 1.0 } else { -1.0 };
+        }
+        sum
+    }
+
+    #[test]
+    fn the_binomial_tail_is_exact_where_it_can_be_counted() {
+        // Of the 1024 outcomes of ten fair coins, 176 have three heads or fewer.
+        assert!((binomial_tail(10, 3, 0.5) - 176.0 / 1024.0).abs() < 1e-12);
+        assert!((binomial_tail(10, 7, 0.5) - 176.0 / 1024.0).abs() < 1e-12);
+        assert!((binomial_tail(10, 0, 0.25) - 0.75f64.powi(10)).abs() < 1e-12);
+    }
+
+    /// 2^22 truncations at each magnitude: floor or floor + 1 only, and the number of those that round up has an exact binomial tail
+    /// above 2^-40.
     #[test]
     fn four_million_truncations_never_fail_and_round_up_as_often_as_they_should() {
         const N: usize = 1 << 18;
@@ -528,9 +561,12 @@ mod tests {
                     up += c as usize;
                 }
             }
-            let n = (16 * N) as f64;
-            let z = (up as f64 - n * fraction) / (n * fraction * (1.0 - fraction)).sqrt();
-            assert!(z.abs() < 6.0, "{value}: {up} of {n} rounded up, expected {fraction}: z = {z}");
+            let tail = binomial_tail(16 * N as u64, up as u64, fraction);
+            assert!(
+                tail > 2f64.powi(-40),
+                "{value}: {up} of {} rounded up, expected {fraction}: tail {tail:e}",
+                16 * N
+            );
         }
     }
 }
