@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod fixtures;
+pub mod functions;
 pub mod head;
 pub mod time;
 
@@ -40,6 +41,8 @@ enum Command {
     Time(time::Args),
     /// Write or check the recorded results in fixtures/golden
     Fixtures(fixtures::Args),
+    /// Measure every function and head against its proven error bound
+    Functions(functions::Args),
 }
 
 /// How a command that could run ended.
@@ -74,6 +77,7 @@ pub fn main() -> ExitCode {
         Some(Command::Head(args)) => head::run(args),
         Some(Command::Time(args)) => time::run(args),
         Some(Command::Fixtures(args)) => fixtures::run(args),
+        Some(Command::Functions(args)) => functions::run(args),
     };
     match done {
         Ok(Verdict::Holds) => ExitCode::SUCCESS,

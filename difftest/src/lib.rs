@@ -24,6 +24,7 @@ pub mod config;
 pub mod error;
 pub mod failure;
 pub mod freerun;
+pub mod functions;
 pub mod generate;
 pub mod golden;
 pub mod lockstep;
