@@ -72,7 +72,7 @@ fn training_step(c: &mut Criterion) {
         };
         let mut engine = Engine::start(EngineConfig::new(spec.clone())).expect("engine");
         engine.load(&ParameterUnits { layers: (1..=layers).map(layer).collect() }).expect("load");
-        let pixels: Vec<i64> = (0..128 * 784).map(|i| i * 31 % 256 << 8).collect();
+        let pixels: Vec<i64> = (0..128 * 784).map(|i| (i * 31 % 256) << 8).collect();
         let labels: Vec<usize> = (0..128).map(|i| i % 10).collect();
         engine.load_data(&pixels, &labels).expect("data");
         let batch: Vec<u32> = (0..128).collect();
