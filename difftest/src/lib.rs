@@ -30,6 +30,7 @@ pub mod golden;
 pub mod lockstep;
 pub mod model;
 pub mod report;
+pub mod statistics;
 pub mod timing;
 
 pub use cli::main;

@@ -1,0 +1,242 @@
+//! Probabilities of what chance would do, small enough to be a verdict.
+//!
+//! Every function answers with log2 of a p-value: if the null hypothesis holds, the answer is at most -b with probability at most 2^-b, for every b and
+//! every sample size. Nothing here is asymptotic: binomial tails are summed, the others are union and Chernoff bounds.
+
+/// A check that fails at this log2 p-value raises a false alarm in one of 2^40 runs.
+pub const FALSE_ALARM: f64 = -40.0;
+
+/// `successes` of `trials` independent trials that succeed with probability `p`: exact, two-sided (twice the smaller tail).
+pub fn binomial(trials: u64, successes: u64, p: f64) -> f64 {
+    if p <= 0.0 || p >= 1.0 {
+        let certain = if p <= 0.0 { 0 } else { trials };
+        return if successes == certain { 0.0 } else { f64::NEG_INFINITY };
+    }
+    let upper = successes as f64 >= trials as f64 * p;
+    // The lower tail of successes is the upper tail of failures.
+    let (k, p) = if upper { (successes, p) } else { (trials - successes, 1.0 - p) };
+    (1.0 + log2_upper_tail(trials, k, p)).min(0.0)
+}
+
+/// log2 P\[X >= k\] for k >= n p: the first term, and the ratios of the following ones.
+fn log2_upper_tail(n: u64, k: u64, p: f64) -> f64 {
+    let odds = p / (1.0 - p);
+    let (mut term, mut sum) = (1.0, 1.0);
+    for j in k..n {
+        term *= (n - j) as f64 / (j + 1) as f64 * odds;
+        sum += term;
+        if term < sum * 1e-17 {
+            break;
+        }
+    }
+    log2_mass(n, k, p) + f64::log2(sum)
+}
+
+/// log2 P\[X = k\], 0 < p < 1. Source: Loader, *Fast and accurate computation of binomial probabilities* (2000): deviances and Stirling errors do not
+/// cancel as factorials do.
+fn log2_mass(n: u64, k: u64, p: f64) -> f64 {
+    let (nf, kf) = (n as f64, k as f64);
+    if k == 0 {
+        return nf * (-p).ln_1p() / std::f64::consts::LN_2;
+    }
+    if k == n {
+        return nf * p.log2();
+    }
+    let deviance = |x: f64, mean: f64| x * (x / mean).ln() + mean - x;
+    let ln = stirling_error(n)
+        - stirling_error(k)
+        - stirling_error(n - k)
+        - deviance(kf, nf * p)
+        - deviance(nf - kf, nf * (1.0 - p))
+        + 0.5 * (nf / (std::f64::consts::TAU * kf * (nf - kf))).ln();
+    ln / std::f64::consts::LN_2
+}
+
+/// ln n! - ln(sqrt(2 pi n) (n/e)^n), n >= 1; beyond 15 the series is exact to 1e-15.
+fn stirling_error(n: u64) -> f64 {
+    let x = n as f64;
+    if n <= 15 {
+        let ln_factorial: f64 = (2..=n).map(|i| (i as f64).ln()).sum();
+        return ln_factorial - 0.5 * (std::f64::consts::TAU * x).ln() - x * (x.ln() - 1.0);
+    }
+    let s = 1.0 / (x * x);
+    (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) / x
+}
+
+/// Independent coins, each with a probability of its own: how surprising is the number that came up? Chernoff's bound, two-sided. A coin
+/// that shows what has probability 0 is answered with minus infinity.
+///
+/// P\[S >= k\] <= E\[e^(tS)\] e^(-tk) for every t >= 0, and so for the t found here, however well it was found.
+pub fn coins(coins: impl Iterator<Item = (bool, f64)>) -> f64 {
+    let mut up = 0u64;
+    let mut open = Vec::new();
+    for (coin, p) in coins {
+        if (coin && p <= 0.0) || (!coin && p >= 1.0) {
+            return f64::NEG_INFINITY;
+        }
+        if p > 0.0 && p < 1.0 {
+            open.push(p);
+            up += u64::from(coin);
+        }
+    }
+    let mean: f64 = open.iter().sum();
+    let (mut k, mut mean) = (up as f64, mean);
+    if k < mean {
+        open.iter_mut().for_each(|p| *p = 1.0 - *p);
+        (k, mean) = (open.len() as f64 - k, open.len() as f64 - mean);
+    }
+    if k <= mean {
+        return 0.0;
+    }
+    if k >= open.len() as f64 {
+        return (1.0 + open.iter().map(|p| p.log2()).sum::<f64>()).min(0.0);
+    }
+    // The best t makes the tilted mean k; tilted probabilities grow with t.
+    let tilted = |t: f64| open.iter().map(|p| 1.0 / (1.0 + (1.0 / p - 1.0) * (-t).exp())).sum::<f64>();
+    let (mut low, mut high) = (0.0, 1.0);
+    while tilted(high) < k && high < 512.0 {
+        high *= 2.0;
+    }
+    for _ in 0..30 {
+        let middle = 0.5 * (low + high);
+        *(if tilted(middle) < k { &mut low } else { &mut high }) = middle;
+    }
+    let ln = open.iter().map(|p| (p * low.exp_m1()).ln_1p()).sum::<f64>() - low * k;
+    (1.0 + ln / std::f64::consts::LN_2).min(0.0)
+}
+
+/// How evenly the bits of words fall.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Balance {
+    /// Words looked at.
+    pub words: u64,
+    /// The most uneven bit position, lowest bit 0.
+    pub bit: u32,
+    /// Ones at that position.
+    pub ones: u64,
+    /// log2 of the p-value for uniform independent words: the exact one of that position, times 64 (union bound).
+    pub log2_p: f64,
+}
+
+/// Tests words for being uniform: each of the 64 bit positions must be balanced.
+pub fn bit_balance<'w>(words: impl IntoIterator<Item = &'w u64>) -> Balance {
+    let (mut n, mut ones) = (0u64, [0u64; 64]);
+    for &w in words {
+        n += 1;
+        ones.iter_mut().enumerate().for_each(|(k, ones)| *ones += w >> k & 1);
+    }
+    // |ones - n/2| decides, as every position has the same number of trials.
+    let bit = (0..64).max_by_key(|&k| (2 * ones[k]).abs_diff(n)).unwrap_or(0);
+    let log2_p = if n == 0 { 0.0 } else { (6.0 + binomial(n, ones[bit], 0.5)).min(0.0) };
+    Balance { words: n, bit: bit as u32, ones: ones[bit], log2_p }
+}
+
+/// Words that were there before.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Repeats {
+    /// Words looked at.
+    pub words: u64,
+    /// How many equal an earlier one.
+    pub repeated: u64,
+    /// The index of the first such, and of the word it repeats.
+    pub first: Option<(usize, usize)>,
+    /// log2 of the p-value for uniform independent words.
+    pub log2_p: f64,
+}
+
+/// Tests words for being drawn anew each time: of n uniform 64-bit words, r or more repeat earlier ones with probability at most
+/// (n^2 / 2^65)^r (word i repeats one of the i - 1 before it with probability at most (i - 1) / 2^64, whatever those are; summed over all sets of r).
+pub fn repeats(words: &[u64]) -> Repeats {
+    let mut seen = std::collections::HashMap::with_capacity(words.len());
+    let (mut repeated, mut first) = (0, None);
+    for (i, w) in words.iter().enumerate() {
+        if let Some(&earlier) = seen.get(w) {
+            repeated += 1;
+            first.get_or_insert((i, earlier));
+        } else {
+            seen.insert(*w, i);
+        }
+    }
+    let pairs = 2.0 * (words.len().max(1) as f64).log2() - 65.0;
+    Repeats { words: words.len() as u64, repeated, first, log2_p: (repeated as f64 * pairs).min(0.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rand::{Rng, RngCore, SeedableRng};
+    use rand_chacha::ChaCha12Rng;
+
+    /// P[X >= k] by Pascal's recurrence over the trials: sums of positive terms only.
+    fn upper_tail(n: usize, k: usize, p: f64) -> f64 {
+        let mut mass = vec![1.0];
+        for _ in 0..n {
+            let mut next = vec![0.0; mass.len() + 1];
+            for (j, m) in mass.iter().enumerate() {
+                next[j] += m * (1.0 - p);
+                next[j + 1] += m * p;
+            }
+            mass = next;
+        }
+        mass[k..].iter().sum()
+    }
+
+    proptest! {
+        #[test]
+        fn binomial_tails_are_the_sums_of_their_terms(n in 1usize..200, k in 0usize..200, p in 0.001f64..0.999) {
+            let k = k.min(n);
+            let lower = upper_tail(n, n - k, 1.0 - p);
+            let want = if k as f64 >= n as f64 * p { upper_tail(n, k, p) } else { lower };
+            let got = binomial(n as u64, k as u64, p);
+            prop_assert!((got - (2.0 * want).log2().min(0.0)).abs() < 1e-6, "{} {}", got, want.log2());
+        }
+
+        #[test]
+        fn chernoff_is_above_the_exact_tail_and_not_far(n in 20u64..500, k in 0u64..500, p in 0.05f64..0.95) {
+            let k = k.min(n);
+            let exact = binomial(n, k, p);
+            let bound = coins((0..n).map(|i| (i < k, p)));
+            prop_assert!(bound >= exact - 1e-9, "{} below {}", bound, exact);
+            // The bound loses at most a factor of a few sqrt(n).
+            prop_assert!(bound <= exact + 2.0 + (n as f64).log2(), "{} for {}", bound, exact);
+        }
+    }
+
+    #[test]
+    fn large_counts_and_certain_outcomes() {
+        assert_eq!(binomial(1000, 0, 0.0), 0.0);
+        assert_eq!(binomial(1000, 1, 0.0), f64::NEG_INFINITY);
+        assert_eq!(binomial(7, 7, 1.0), 0.0);
+        assert!((binomial(100, 100, 0.5) - -99.0).abs() < 1e-9);
+        // Six standard deviations: 2 Phi(-6) = 1.973e-9, up to the discrete step.
+        let n = 1u64 << 24;
+        let got = binomial(n, n / 2 + 6 * 2048, 0.5);
+        assert!((got - 1.973e-9f64.log2()).abs() < 0.01, "{got}");
+        assert_eq!(coins([(true, 0.0)].into_iter()), f64::NEG_INFINITY);
+        assert_eq!(coins([(true, 1.0), (false, 0.0)].into_iter()), 0.0);
+    }
+
+    #[test]
+    fn fair_samples_pass_and_small_biases_do_not() {
+        let mut rng = ChaCha12Rng::seed_from_u64(4);
+        let words: Vec<u64> = (0..20_000).map(|_| rng.next_u64()).collect();
+        assert!(bit_balance(&words).log2_p > -20.0);
+        assert_eq!(repeats(&words).repeated, 0);
+        // One bit in 64 is one in 47 of 100.
+        let biased: Vec<u64> = words.iter().map(|w| if rng.random_bool(0.06) { w & !(1 << 17) } else { *w }).collect();
+        let found = bit_balance(&biased);
+        assert!(found.bit == 17 && found.log2_p < FALSE_ALARM, "{found:?}");
+        let mut again = words.clone();
+        (again[777], again[999]) = (again[3], again[4]);
+        let found = repeats(&again);
+        assert_eq!((found.repeated, found.first), (2, Some((777, 3))));
+        assert!(found.log2_p < FALSE_ALARM);
+        let fractions: Vec<f64> = (0..20_000).map(|_| rng.random()).collect();
+        let draw = |rng: &mut ChaCha12Rng, shift: f64| {
+            coins(fractions.iter().map(|&p| (rng.random::<f64>() < p + shift, p)).collect::<Vec<_>>().into_iter())
+        };
+        assert!(draw(&mut rng, 0.0) > -20.0);
+        assert!(draw(&mut rng, 0.03) < FALSE_ALARM && draw(&mut rng, -0.03) < FALSE_ALARM);
+    }
+}
