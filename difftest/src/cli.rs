@@ -4,6 +4,7 @@ pub mod check;
 pub mod fixtures;
 pub mod functions;
 pub mod head;
+pub mod paper;
 pub mod time;
 
 use crate::error::Error;
@@ -35,6 +36,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Repeat the source paper's evaluation: tables, claims, curves
+    Paper(paper::Args),
     /// Evaluate one output head on given logits by all sides, as JSON
     Head(head::Args),
     /// Time secure training against plaintext training, without checks
@@ -74,6 +77,7 @@ pub fn main() -> ExitCode {
     };
     let done = match cli.command {
         None => check::run(cli.check),
+        Some(Command::Paper(args)) => paper::run(args),
         Some(Command::Head(args)) => head::run(args),
         Some(Command::Time(args)) => time::run(args),
         Some(Command::Fixtures(args)) => fixtures::run(args),

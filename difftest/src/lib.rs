@@ -29,6 +29,7 @@ pub mod generate;
 pub mod golden;
 pub mod lockstep;
 pub mod model;
+pub mod paper;
 pub mod report;
 pub mod statistics;
 pub mod timing;

@@ -1,5 +1,6 @@
 //! What a run reports, as text for people and as JSON for programs.
 
+pub mod html;
 pub mod json;
 pub mod text;
 

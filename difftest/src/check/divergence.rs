@@ -7,10 +7,10 @@ use crate::config::Config;
 use crate::model::Tensors;
 use ndarray::Array2;
 use reference::spec::{FixedSpec, ProbePoint};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What became of one side.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
     /// None of the following.

@@ -59,6 +59,9 @@ pub struct Args {
     /// Also write the report as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Also write the report as one self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Run up to this step (from 0) and compare only there
     #[arg(long, value_name = "N")]
     step: Option<usize>,
@@ -148,6 +151,9 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     };
     if let Some(path) = &args.json {
         report::write(path, report::json::report(&report).as_bytes())?;
+    }
+    if let Some(path) = &args.html {
+        report::write(path, report::html::comparison(&report).as_bytes())?;
     }
     print(&report::text::body(&report))?;
     Ok(Verdict::of(report.passed()))

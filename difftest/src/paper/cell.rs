@@ -12,9 +12,7 @@ use std::str::FromStr;
 pub const SCHEMA: u32 = 1;
 
 /// Who trains.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// Three parties on shares.
@@ -46,7 +44,7 @@ impl fmt::Display for Side {
 }
 
 /// What tells one cell from another. Its text, `secure-softmax-l2-prob-s1-e20`, names its file.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Id {
     /// Who trains.
@@ -104,7 +102,9 @@ impl FromStr for Id {
             // One spelling each: f64 has no rounding, the others have one, and `-v0` is not written.
             (id.to_string() == text && rounding.is_none() == (id.side == Side::F64)).then_some(id)
         };
-        parse().ok_or_else(|| format!("{text:?} is no cell; cells look like secure-softmax-l2-prob-s1-e20, --list shows them"))
+        parse().ok_or_else(|| {
+            format!("{text:?} is no cell; cells look like secure-softmax-l2-prob-s1-e20, --list shows them")
+        })
     }
 }
 
@@ -164,7 +164,8 @@ impl Setup {
         let fields = |s| serde_json::to_value(s).ok().and_then(|v| v.as_object().cloned()).unwrap_or_default();
         let (mine, theirs) = (fields(self), fields(other));
         let differs = mine.into_iter().find(|(name, value)| theirs.get(name) != Some(value));
-        differs.map(|(name, value)| format!("{name} {value} against {}", theirs.get(&name).cloned().unwrap_or_default()))
+        differs
+            .map(|(name, value)| format!("{name} {value} against {}", theirs.get(&name).cloned().unwrap_or_default()))
     }
 }
 

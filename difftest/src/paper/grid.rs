@@ -127,7 +127,9 @@ pub fn run(
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
         threads.into_iter().try_for_each(|t| {
-            t.join().unwrap_or_else(|_| Err(Error::Usage("a cell ended with an internal error; report it, with the lines above".into())))
+            t.join().unwrap_or_else(|_| {
+                Err(Error::Usage("a cell ended with an internal error; report it, with the lines above".into()))
+            })
         })
     })
 }

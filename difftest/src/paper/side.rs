@@ -7,11 +7,11 @@ use crate::freerun::Trains;
 use crate::generate;
 use crate::model::real::refused;
 use crate::model::secure::{Secure, failed};
-use crate::model::{Batch, Model as _, Opens, RealLayer, Tensors, decode};
-use fixtures::{CLASSES, Dataset, Split};
+use crate::model::{Batch, Model as _, Opens, Tensors};
+use fixtures::{Dataset, Split};
 use ndarray::Array2;
 use reference::f64::{Layer, Network, RealHead};
-use reference::fixed::{Coins, Model as Fixed};
+use reference::fixed::{Coins, LayerValues, Model as Fixed};
 use reference::spec::{FixedSpec, ProbePoint, TrainSpec};
 use sha2::{Digest, Sha256};
 use std::time::{Duration, Instant};
@@ -78,7 +78,7 @@ pub trait Trainee {
     ///
     /// # Errors
     /// A side that cannot go on.
-    fn weights(&mut self) -> Result<Vec<RealLayer>, Error>;
+    fn weights(&mut self) -> Result<Vec<LayerValues>, Error>;
 
     /// What training sent so far; nothing on plaintext sides.
     ///
@@ -97,8 +97,8 @@ pub fn start<'d>(id: &Id, spec: &TrainSpec, data: &'d Data) -> Result<Box<dyn Tr
     let start = generate::initial(spec, id.seed)?;
     Ok(match id.side {
         Side::F64 => {
-            let layers = decode(&start, spec.fixed, spec.sgd.extra_velocity_bits);
-            let layers = layers.into_iter().map(|l| Layer::at_rest(l.weights, l.bias)).collect();
+            let layers =
+                start.decode(spec.fixed, &spec.sgd).into_iter().map(|l| Layer::at_rest(l.weights, l.bias)).collect();
             Box::new(Real { network: Network::new(layers).map_err(refused)?, spec: spec.clone(), data })
         }
         Side::Model => {
@@ -259,7 +259,7 @@ impl Look {
     }
 
     /// The weights at the end of an epoch, for a side that shows nothing during it.
-    pub fn weights(&mut self, layers: &[RealLayer]) {
+    pub fn weights(&mut self, layers: &[LayerValues]) {
         for (l, layer) in (1..).zip(layers) {
             self.tensor(ProbePoint::Weights(l), &layer.weights, |v| v);
             self.tensor(ProbePoint::Bias(l), &layer.bias.clone().insert_axis(ndarray::Axis(0)), |v| v);
@@ -296,8 +296,8 @@ impl Trainee for Real<'_> {
         Ok(predicted.iter().zip(&self.data.test.labels).filter(|(p, l)| p == l).count())
     }
 
-    fn weights(&mut self) -> Result<Vec<RealLayer>, Error> {
-        let layer = |l: &Layer| RealLayer {
+    fn weights(&mut self) -> Result<Vec<LayerValues>, Error> {
+        let layer = |l: &Layer| LayerValues {
             weights: l.weights.clone(),
             bias: l.bias.clone(),
             weight_velocity: l.weight_velocity.clone(),
@@ -343,9 +343,9 @@ impl Trainee for Integer<'_> {
         Ok(predicted?.iter().zip(&self.data.test.labels).filter(|(p, l)| p == l).count())
     }
 
-    fn weights(&mut self) -> Result<Vec<RealLayer>, Error> {
+    fn weights(&mut self) -> Result<Vec<LayerValues>, Error> {
         let spec = self.model.spec();
-        Ok(decode(self.model.parameters(), spec.fixed, spec.sgd.extra_velocity_bits))
+        Ok(self.model.parameters().decode(spec.fixed, &spec.sgd))
     }
 }
 
@@ -382,14 +382,11 @@ impl Trainee for Shared<'_> {
         self.secure.engine().count_correct(x, &test.labels).map_err(failed)
     }
 
-    fn weights(&mut self) -> Result<Vec<RealLayer>, Error> {
-        Ok(decode(&self.secure.parameters()?, self.spec.fixed, self.spec.sgd.extra_velocity_bits))
+    fn weights(&mut self) -> Result<Vec<LayerValues>, Error> {
+        Ok(self.secure.parameters()?.decode(self.spec.fixed, &self.spec.sgd))
     }
 
     fn cost(&mut self) -> Result<Option<Cost>, Error> {
         Ok(Some(self.cost.clone()))
     }
 }
-
-/// Classes of every data set.
-pub const CLASS_COUNT: usize = CLASSES;

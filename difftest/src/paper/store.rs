@@ -86,7 +86,7 @@ impl Store {
                 cells.push(parse(&path, &fs::read(&path).map_err(Error::file(&path))?)?);
             }
         }
-        cells.sort_by(|a: &Cell, b| a.id.cmp(&b.id));
+        cells.sort_by_cached_key(|c: &Cell| c.id.to_string());
         let Some(first) = cells.first() else { return Ok(None) };
         for cell in &cells {
             if let Some(what) = first.setup.difference(&cell.setup) {
@@ -130,7 +130,8 @@ impl Store {
 
 /// A cell from a file that anybody may have written.
 fn parse(path: &Path, bytes: &[u8]) -> Result<Cell, Error> {
-    let refuse = |what: String| Error::Usage(format!("{}: {what}; delete the file and run the cell again", path.display()));
+    let refuse =
+        |what: String| Error::Usage(format!("{}: {what}; delete the file and run the cell again", path.display()));
     let cell: Cell = serde_json::from_slice(bytes).map_err(|e| refuse(format!("no finished cell ({e})")))?;
     if cell.schema != SCHEMA {
         return Err(refuse(format!("schema {}, this program writes {SCHEMA}", cell.schema)));
@@ -172,7 +173,10 @@ mod tests {
     fn merging_copies_what_is_missing_once() {
         let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (a, b) = (Store::create(a.path()).unwrap(), Store::create(b.path()).unwrap());
-        for (store, ids) in [(&a, ["f64-softmax-l1-s1-e1", "f64-softmax-l2-s1-e1"]), (&b, ["f64-softmax-l2-s1-e1", "f64-softmax-l3-s1-e1"])] {
+        for (store, ids) in [
+            (&a, ["f64-softmax-l1-s1-e1", "f64-softmax-l2-s1-e1"]),
+            (&b, ["f64-softmax-l2-s1-e1", "f64-softmax-l3-s1-e1"]),
+        ] {
             ids.iter().for_each(|id| store.save(&cell(id, &[0.5])).unwrap());
         }
         assert_eq!(a.merge(&b).unwrap(), (1, 1));

@@ -179,29 +179,28 @@ mod tests {
     fn a_rate_that_is_too_large_is_halved_and_each_attempt_is_kept() {
         // Weights jump by thousands: the loss is far beyond 100.
         let (cell, events) = cell("f64-softmax-l2-s1-e2", |s| {
-            s.learning_rate = 4e4;
+            s.learning_rate = 1.6e4;
             s.restarts = 2;
         });
         let rates: Vec<_> = cell.attempts.iter().map(|a| a.learning_rate).collect();
-        assert_eq!(rates, [4e4, 2e4, 1e4]);
+        assert_eq!(rates, [1.6e4, 8e3, 4e3]);
         assert!(!cell.survived());
         for attempt in &cell.attempts {
             assert_eq!(attempt.epochs.len(), 1);
             assert!(attempt.ended.as_ref().unwrap().contains("batch loss"), "{:?}", attempt.ended);
             assert!(matches!(attempt.verdict, Verdict::Grows { .. }), "{:?}", attempt.verdict);
         }
-        let total: isize = events.iter().map(|e| match *e {
+        let steps = events.iter().map(|e| match *e {
             Event::Done(n) | Event::Skipped(n) => n as isize,
             Event::Again(n) => -(n as isize),
         });
-        let total: isize = total.into_iter().sum();
-        assert_eq!(total, 8, "every announced step is done or skipped");
+        assert_eq!(steps.sum::<isize>(), 8, "every announced step is done or skipped");
     }
 
     #[test]
     fn the_model_stops_where_it_leaves_its_range() {
         let (cell, _) = cell("model-softmax-l1-prob-s1-e2", |s| {
-            s.learning_rate = 4e4;
+            s.learning_rate = 1.6e4;
             s.restarts = 0;
         });
         let attempt = cell.last();

@@ -1,0 +1,108 @@
+//! The report on one comparison, `difftest --html FILE`.
+
+use super::plot::{Plot, Series, Stroke, legend};
+use super::{Cell, Page, Table, escape};
+use crate::model::Spent;
+use crate::report::{Report, text};
+
+/// The whole page.
+pub fn comparison(report: &Report) -> String {
+    let mut page = Page::new("difftest: secure training against f64 and the integer model");
+    page.push(&format!("<pre>{}</pre>", escape(&text::heading(&report.config))));
+    page.push(&format!("<pre>{}</pre>", escape(&report.command)));
+
+    page.heading("Checks");
+    let mut table = Table::new("The named checks of this run.", ["check", "verdict", "what was checked"]);
+    for c in &report.checks {
+        let verdict =
+            if c.passed { Cell::Verdict("PASS".into(), "pass") } else { Cell::Verdict("FAIL".into(), "fail") };
+        let lines = std::iter::once(c.summary.as_str()).chain(c.failure.iter().flat_map(|f| f.lines()));
+        table.rows.push(vec![Cell::Text(c.name.into()), verdict, Cell::Lines(lines.map(String::from).collect())]);
+    }
+    page.table(&table);
+
+    if !report.tensors.is_empty() {
+        page.heading("Tensors");
+        page.paragraph("Errors of the fixed-point sides against f64, and their proven bounds, in units of 2^-f. The bar is the largest part of its bound that an element uses.");
+        let mut table = Table::new(
+            "Every probed tensor, all steps.",
+            [
+                "tensor",
+                "elements",
+                "ambiguous",
+                "outside",
+                "largest error",
+                "mean error",
+                "its bound",
+                "error / bound, %",
+            ],
+        );
+        for t in &report.tensors {
+            let number = |v: f64| {
+                Cell::Number(if v == 0.0 || (1e-3..1e5).contains(&v) { format!("{v:.3}") } else { format!("{v:.2e}") })
+            };
+            table.rows.push(vec![
+                Cell::Text(t.tensor.clone()),
+                Cell::Number(t.elements.to_string()),
+                Cell::Number(t.ambiguous.to_string()),
+                Cell::Number(t.outside.to_string()),
+                number(t.max_error_units),
+                number(t.mean_error_units),
+                number(t.bound_units),
+                Cell::Bar(format!("{:.1}", 100.0 * t.closest), t.closest),
+            ]);
+        }
+        page.table(&table);
+    }
+    drift(&mut page, report);
+
+    page.heading("Accuracy, time and communication");
+    let mut table = Table::new(
+        &format!("All {} steps, evaluation apart; accuracy on {} test rows.", report.steps, report.accuracy.rows),
+        ["side", "accuracy, %", "seconds", "rounds", "messages", "bytes"],
+    );
+    let accuracy = |a: f64| format!("{:.2}", 100.0 * a);
+    let sides: [(&str, String, &Spent); 3] = [
+        ("f64", accuracy(report.accuracy.f64), &report.cost.f64),
+        ("integer model", "–".into(), &report.cost.integer),
+        ("secure", accuracy(report.accuracy.secure), &report.cost.secure),
+    ];
+    for (side, accuracy, spent) in sides {
+        let numbers = [
+            accuracy,
+            format!("{:.3}", spent.seconds),
+            spent.rounds.to_string(),
+            spent.messages.to_string(),
+            spent.bytes.to_string(),
+        ];
+        table.rows.push(std::iter::once(Cell::Text(side.into())).chain(numbers.map(Cell::Number)).collect());
+    }
+    page.table(&table);
+    page.finish()
+}
+
+/// Free mode: how far the sides have come apart.
+fn drift(page: &mut Page, report: &Report) {
+    let series = |name: &str, colour, of: fn(&crate::freerun::Point) -> f64| Series {
+        name: name.into(),
+        stroke: Stroke { colour, dashed: colour == 6 },
+        points: report.curve.iter().map(|p| (p.step as f64, of(p))).collect(),
+    };
+    let plot = Plot {
+        title: "Drift of the weights".into(),
+        description:
+            "Root mean square difference of all weights against steps: f64 to secure, and one secure run to another."
+                .into(),
+        x: "steps",
+        y: "RMS weight difference",
+        log: true,
+        lowest: None,
+        series: vec![series("f64 to secure", 1, |p| p.drift), series("secure to secure, other coins", 6, |p| p.noise)],
+    };
+    let markup = plot.markup();
+    if !report.curve.is_empty() && !markup.is_empty() {
+        page.heading("Drift");
+        page.push(&legend(&[plot]));
+        page.push(&format!("<div class=\"plots\">\n{markup}\n</div>"));
+    }
+}

@@ -1,0 +1,278 @@
+//! `difftest paper` from outside: a grid that is killed and resumed, spread by hand and merged, reported and rendered.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A grid of seconds: 8 cells, two depths and two heads of either side.
+const SMALL: &[&str] = &[
+    "--rows",
+    "256",
+    "--hidden",
+    "16",
+    "--layers",
+    "1,2",
+    "--heads",
+    "softmax,relu-prob",
+    "--rounding",
+    "prob",
+    "--sides",
+    "model,f64",
+    "--epochs",
+    "2",
+];
+
+fn paper(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_difftest"));
+    command.arg("paper").args(args);
+    command
+}
+
+fn run(args: &[&str]) -> Output {
+    paper(args).output().expect("the program starts")
+}
+
+fn succeeds(args: &[&str]) -> String {
+    let output = run(args);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {errors}");
+    String::from_utf8(output.stdout).expect("reports are UTF-8")
+}
+
+fn refuses(args: &[&str]) -> String {
+    let output = run(args);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {text}");
+    assert!(text.lines().count() == 1 && !text.contains("panicked"), "{args:?}: {text}");
+    text
+}
+
+fn with(args: &[&'static str], more: &[&'static str]) -> Vec<&'static str> {
+    [args, more].concat()
+}
+
+/// Finished cells: name and content.
+fn cells(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let Ok(entries) = fs::read_dir(dir.join("cells")) else { return BTreeMap::new() };
+    let entries = entries.map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "json"));
+    entries.map(|p| (p.file_stem().unwrap().to_str().unwrap().to_owned(), fs::read(&p).unwrap())).collect()
+}
+
+/// A folder whose path outlives the arguments made from it.
+fn folder() -> (tempfile::TempDir, &'static str) {
+    let dir = tempfile::tempdir().unwrap();
+    let path: &'static str = Box::leak(dir.path().join("out").to_str().unwrap().to_owned().into_boxed_str());
+    (dir, path)
+}
+
+#[test]
+fn a_killed_grid_is_resumed_without_repeating_or_losing_a_cell() {
+    let (_keep, out) = folder();
+    let args = with(&SMALL[..SMALL.len() - 1], &["60", "--out", out]);
+    let mut child = paper(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while cells(Path::new(out)).is_empty() && child.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < deadline, "no cell in two minutes");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = cells(Path::new(out));
+    assert!(!before.is_empty());
+
+    assert!(refuses(&args).contains("--resume"));
+    let text = succeeds(&[&args[..], &["--resume"]].concat());
+    let after = cells(Path::new(out));
+    assert_eq!(after.len(), 8);
+    assert!(before.iter().all(|(id, content)| after[id] == *content), "finished cells stay as they are");
+    // Each cell that runs has its line.
+    let lines = text.lines().filter(|l| l.contains("after 60 epochs")).count();
+    assert_eq!(lines, 8 - before.len(), "{text}");
+}
+
+#[test]
+fn cells_run_by_a_batch_system_and_merged_are_the_grid() {
+    let (_keep, out) = folder();
+    let list = succeeds(&with(SMALL, &["--list"]));
+    let ids: Vec<_> = list.lines().collect();
+    assert_eq!(ids.len(), 8, "{list}");
+
+    // As a Slurm array does, by number, on one machine; as GNU parallel does, by name, on the other.
+    let grid = SMALL.join(" ");
+    let script = format!(
+        "set -e\nfor SLURM_ARRAY_TASK_ID in 0 1 2; do\n  \"$DIFFTEST\" paper {grid} --out {out}/a --resume --cell $SLURM_ARRAY_TASK_ID\ndone\n\
+         \"$DIFFTEST\" paper {grid} --list | tail -n +3 | xargs -n 1 \"$DIFFTEST\" paper {grid} --out {out}/b --resume --cell\n"
+    );
+    let done =
+        Command::new("sh").arg("-c").arg(&script).env("DIFFTEST", env!("CARGO_BIN_EXE_difftest")).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let (a, b) = (format!("{out}/a"), format!("{out}/b"));
+    assert!(!Path::new(&a).join("report.json").exists(), "single cells make no report");
+
+    let text = succeeds(&["merge", &a, &b, "--out", out]);
+    assert!(
+        text.contains("3 cells copied, 0 here already")
+            && text.contains(&format!("{} cells copied, 1 here", ids.len() - 3)),
+        "{text}"
+    );
+    let merged = cells(Path::new(out));
+    assert!(merged.keys().map(String::as_str).eq({
+        let mut sorted = ids.clone();
+        sorted.sort_unstable();
+        sorted
+    }));
+    let text = succeeds(&["report", out]);
+    assert!(text.contains("Table 1") && text.contains("PASS       gradient-bound"), "{text}");
+    let report: Value = serde_json::from_slice(&fs::read(Path::new(out).join("report.json")).unwrap()).unwrap();
+    assert_eq!(report["cells"].as_array().unwrap().len(), ids.len());
+    for file in [
+        "report.html",
+        "table1.csv",
+        "rates.csv",
+        "table2.csv",
+        "claims.csv",
+        "curves.csv",
+        "drift.csv",
+        "protocols.csv",
+    ] {
+        assert!(fs::metadata(Path::new(out).join(file)).unwrap().len() > 0, "{file}");
+    }
+    assert_eq!(fs::read_to_string(Path::new(out).join("curves.csv")).unwrap().lines().count(), 1 + 2 * ids.len());
+
+    // Nothing is mixed that does not belong together.
+    let other = with(SMALL, &["--restarts", "1", "--resume", "--out"]);
+    assert!(refuses(&[&other[..], &[out]].concat()).contains("restarts 1 against 3"));
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_one_line() {
+    let (_keep, out) = folder();
+    for (args, words) in [
+        (&["--epochs", "0"][..], "--epochs is 0"),
+        (&["--seeds", "0"], "--seeds is 0"),
+        (&["--rows", "0"], "--rows is 0"),
+        (&["--layers", "0"], "depths are 1 to 64"),
+        (&["--cell", "75", "--rows", "1"], "cells 0 to 74"),
+        (&["--cell", "f64-softmax"], "--list"),
+        (&["--velocity-bits", "13", "--rows", "9"], "extra velocity bits"),
+        (&["report", "/nonexistent"], "no folder of cells"),
+        (&["merge", "/nonexistent"], "no folder of cells"),
+    ] {
+        let mut args = args.to_vec();
+        if args[0].starts_with("--") {
+            args.extend(["--out", out]);
+        }
+        let text = refuses(&args);
+        assert!(text.contains(words), "{args:?}: {text}");
+    }
+    fs::create_dir_all(Path::new(out).join("cells")).unwrap();
+    assert!(refuses(&["report", out]).contains("holds no finished cell"));
+}
+
+#[test]
+fn secure_cells_have_costs_and_time() {
+    let (_keep, out) = folder();
+    succeeds(&[
+        "--rows",
+        "128",
+        "--hidden",
+        "8",
+        "--layers",
+        "1,2",
+        "--heads",
+        "softmax",
+        "--sides",
+        "secure,f64",
+        "--epochs",
+        "1",
+        "--out",
+        out,
+    ]);
+    let report: Value = serde_json::from_slice(&fs::read(Path::new(out).join("report.json")).unwrap()).unwrap();
+    let steps: Vec<_> = report["protocols"].as_array().unwrap().iter().filter(|p| p["protocol"] == "all").collect();
+    assert_eq!(steps.len(), 4);
+    assert!(steps.iter().all(|s| s["rounds"].as_f64().unwrap() > 10.0 && s["bytes"].as_f64().unwrap() > 1e4));
+    let html = fs::read_to_string(Path::new(out).join("report.html")).unwrap();
+    assert!(html.contains("Accuracy against secure seconds") && html.contains("Drift between the sides"));
+    well_formed(&html);
+    if let Some(browser) = browser() {
+        renders(&browser, Path::new(out));
+    }
+}
+
+#[test]
+fn a_comparison_has_a_page_as_well() {
+    let dir = tempfile::tempdir().unwrap();
+    for mode in ["lockstep", "free"] {
+        let html = dir.path().join(mode);
+        let done = Command::new(env!("CARGO_BIN_EXE_difftest"))
+            .args(["--steps", "2", "--batch", "16", "--mode", mode, "--html"])
+            .arg(&html)
+            .output()
+            .unwrap();
+        assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+        let html = fs::read_to_string(html).unwrap();
+        well_formed(&html);
+        assert!(html.contains("divergence") && html.contains("--steps 2"), "{mode}");
+        assert_eq!((html.contains("head_gradient"), html.contains("<figure>")), (mode == "lockstep", mode == "free"));
+    }
+}
+
+/// Every element that is opened is closed in order, and nothing is loaded or run.
+fn well_formed(html: &str) {
+    let body = &html[html.find("<body>").expect("a body")..];
+    let mut open = Vec::new();
+    for tag in body.split('<').skip(1).map(|t| t.split('>').next().unwrap()) {
+        let name = tag.trim_start_matches('/').split([' ', '\n', '/']).next().unwrap();
+        match tag {
+            _ if tag.starts_with('/') => assert_eq!(open.pop().as_deref(), Some(name), "{tag}"),
+            _ if tag.ends_with('/') || name == "br" => {}
+            _ => open.push(name.to_owned()),
+        }
+    }
+    assert_eq!(open, ["html"], "only </html>, opened before the body, is left");
+    for forbidden in ["<script", "<link", "src=", "@import", "url("] {
+        assert!(!html.contains(forbidden), "{forbidden}");
+    }
+}
+
+/// A browser that can be run without a display.
+fn browser() -> Option<PathBuf> {
+    let names = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = names.iter().flat_map(|n| std::env::split_paths(&path).map(move |p| p.join(n))).find(|p| p.is_file());
+    if found.is_none() {
+        eprintln!("SKIPPED: rendering the report needs one of {}; none is installed", names.join(", "));
+    }
+    found
+}
+
+/// On a phone and on a desk: nothing is wider than the screen, every plot has an area, text can be told from its background.
+fn renders(browser: &Path, dir: &Path) {
+    let html = fs::read_to_string(dir.join("report.html")).unwrap();
+    let measure = "<script>const s = getComputedStyle(document.body), r = [...document.querySelectorAll('figure svg')].map(v => v.getBoundingClientRect());\
+        document.title = 'measured ' + JSON.stringify({over: document.documentElement.scrollWidth - innerWidth, plots: r.length,\
+        drawn: r.filter(b => b.width > 200 && b.height > 130).length, ink: s.color, paper: s.backgroundColor});</script></body>";
+    let page = dir.join("measured.html");
+    fs::write(&page, html.replace("</body>", measure)).unwrap();
+    for size in ["360,740", "1280,900"] {
+        let output = Command::new(browser)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
+            .arg(format!("--window-size={size}"))
+            .arg(format!("--user-data-dir={}", dir.join("browser").display()))
+            .arg(format!("file://{}", page.display()))
+            .output()
+            .expect("the browser starts");
+        let dom = String::from_utf8_lossy(&output.stdout);
+        let title = dom.split("<title>").nth(1).and_then(|t| t.split("</title>").next()).unwrap_or_default();
+        let measured =
+            title.strip_prefix("measured ").unwrap_or_else(|| panic!("{size}: {title}")).replace("&quot;", "\"");
+        let m: Value = serde_json::from_str(&measured).unwrap();
+        assert!(m["over"].as_f64().unwrap() <= 0.0, "{size}: {m}");
+        assert!(m["plots"].as_u64().unwrap() >= 6 && m["plots"] == m["drawn"], "{size}: {m}");
+        assert_ne!(m["ink"], m["paper"], "{size}: {m}");
+    }
+}
