@@ -88,8 +88,7 @@ impl Tally {
     /// Judges one error (units, signed). `fair`: it counts for the bias.
     fn add(&mut self, error: f64, bound: f64, fair: bool, input: impl FnOnce() -> (Vec<i64>, Option<(usize, usize)>)) {
         let magnitude = error.abs();
-        // Not `magnitude > bound`: what is no number is outside.
-        self.outside += u64::from(!(magnitude <= bound));
+        self.outside += u64::from(magnitude > bound || magnitude.is_nan());
         if bound > 0.0 {
             self.closest = self.closest.max(magnitude / bound);
         }

@@ -42,7 +42,7 @@ pub use heads::HeadUnits;
 pub use model::Model;
 pub use monitor::{Monitor, Violation};
 pub use parameters::{LayerUnits, LayerValues, Parameters};
-pub use tape::{Coins, Rounded, Tape};
+pub use tape::{Coins, Replayed, Rounded, Tape};
 pub use truncate::Unreduced;
 
 use crate::spec::{FixedSpec, ProbePoint, Rounding};

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::net::Channel;
 use crate::net::memory::network;
+use crate::net::recorded::{Recorded, Said, Transcript};
 use crate::nn::dense::LayerShare;
 use crate::nn::{heads, train};
 use crate::party::{Party, PartyId, Probed, Record, TruncationView};
@@ -38,13 +39,22 @@ pub struct EngineConfig {
     pub deadline: Duration,
     /// Threads that each party may use in a matrix product. The results do not depend on it.
     pub threads: usize,
+    /// Keep a copy of every message here.
+    pub transcript: Option<Transcript>,
 }
 
 impl EngineConfig {
     /// Operating-system randomness, no recording, a deadline of a minute, a third of the machine's cores for each party.
     pub fn new(spec: TrainSpec) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        EngineConfig { spec, seed: None, record: false, deadline: Duration::from_secs(60), threads: (cores / 3).max(1) }
+        EngineConfig {
+            spec,
+            seed: None,
+            record: false,
+            deadline: Duration::from_secs(60),
+            threads: (cores / 3).max(1),
+            transcript: None,
+        }
     }
 }
 
@@ -101,6 +111,10 @@ pub struct StepReport {
     pub probes: Vec<Probe>,
     /// Roundings, in the order of execution.
     pub rounding: Vec<RoundingRecord>,
+    /// Who wrote which words of the messages.
+    pub said: Vec<(PartyId, Said)>,
+    /// The first party, if any, that drew the same words of a stream twice in this step: the call's number and the purpose.
+    pub reused: Option<String>,
     /// What the step cost, all parties.
     pub spent: Spent,
     /// Wall time of the step.
@@ -154,9 +168,13 @@ impl Engine {
         for (id, link) in PartyId::ALL.into_iter().zip(network(config.deadline)) {
             let (spec, seed) = (config.spec.clone(), config.seed.map(|s| party_seed(s, id)));
             let width = config.threads.max(1);
+            let link: Box<dyn Channel> = match &config.transcript {
+                Some(transcript) => Box::new(Recorded::new(link, id, transcript.clone())),
+                None => Box::new(link),
+            };
             let (send_job, get_job) = channel::<Job>();
             let (send_ready, get_ready) = channel();
-            let body = move || party_thread(id, spec, width, Box::new(link), seed, &get_job, &send_ready);
+            let body = move || party_thread(id, spec, width, link, seed, &get_job, &send_ready);
             let thread = std::thread::Builder::new()
                 .name(format!("party {id}"))
                 .spawn(body)
@@ -292,9 +310,10 @@ impl Engine {
             Ok((w.party.spent().since(&before), w.party.record(false)))
         })?;
         let seconds = start.elapsed().as_secs_f64();
-        let (spent, records) = split_spent(answers);
+        let (spent, mut records) = split_spent(answers);
+        let (said, reused) = spoken(&mut records);
         let (probes, rounding) = put_together(records, self.spec.rounding)?;
-        Ok(StepReport { probes, rounding, spent, seconds })
+        Ok(StepReport { probes, rounding, said, reused, spent, seconds })
     }
 
     /// Shares a data set that stays shared: x row-major units (rows, in).
@@ -527,6 +546,18 @@ fn split_spent<T>(answers: [(Spent, T); 3]) -> (Spent, Vec<T>) {
         rest.push(t);
     }
     (total, rest)
+}
+
+/// What the parties said, and the first of them that drew the same randomness twice.
+fn spoken(records: &mut [Record]) -> (Vec<(PartyId, Said)>, Option<String>) {
+    let (mut all, mut reused) = (Vec::new(), None);
+    for (id, record) in PartyId::ALL.into_iter().zip(records) {
+        all.extend(std::mem::take(&mut record.said).into_iter().map(|said| (id, said)));
+        if let Some((ticket, purpose)) = record.reused {
+            reused.get_or_insert_with(|| format!("party {id}, call {}, purpose {purpose}", ticket.0));
+        }
+    }
+    (all, reused)
 }
 
 /// Opens probes (both copies of every share component must agree) and derives the rounding from the views of parties 0 and 1.

@@ -110,6 +110,8 @@ pub struct Record {
     pub probes: Vec<(ProbePoint, Probed)>,
     /// Who wrote which words of the messages, for a transport that records them.
     pub said: Vec<Said>,
+    /// The first call and purpose for which words of a stream were drawn a second time.
+    pub reused: Option<(Ticket, u8)>,
 }
 
 /// A party's share of a probed tensor.
@@ -281,7 +283,9 @@ impl Party {
 
     /// Starts or stops recording for a harness, and takes what was recorded.
     pub fn record(&self, on: bool) -> Record {
-        self.record.replace(on.then(Record::default)).unwrap_or_default()
+        let reused = self.streams.each_ref().map(|s| s.audit(on));
+        let record = self.record.replace(on.then(Record::default)).unwrap_or_default();
+        Record { reused: reused.into_iter().flatten().next(), ..record }
     }
 
     /// Notes this party's part of a truncation, if anybody asked.

@@ -19,12 +19,20 @@ pub struct Stream {
     key: CtrKey,
     /// Debug builds remember every (ticket, purpose) that was drawn and refuse to draw it again.
     used: RefCell<std::collections::HashSet<(u64, u8)>>,
+    audit: RefCell<Option<Audit>>,
+}
+
+/// The first blocks that were drawn while somebody wanted to know.
+#[derive(Debug, Default)]
+struct Audit {
+    drawn: std::collections::HashSet<u128>,
+    reused: Option<(Ticket, u8)>,
 }
 
 impl Stream {
     /// The stream of a seed.
     pub fn new(seed: Seed) -> Self {
-        Stream { key: CtrKey::new(seed), used: RefCell::default() }
+        Stream { key: CtrKey::new(seed), used: RefCell::default(), audit: RefCell::default() }
     }
 
     /// The words of one draw. Every (ticket, purpose) may be drawn once.
@@ -34,7 +42,19 @@ impl Stream {
             assert!(fresh, "randomness drawn twice: call {}, purpose {purpose}", ticket.0);
         }
         // First block: ticket (64 bits), purpose (8 bits), block (56 bits).
-        Draw { key: &self.key, start: (u128::from(ticket.0) << 64) | (u128::from(purpose) << 56) }
+        let start = (u128::from(ticket.0) << 64) | (u128::from(purpose) << 56);
+        if let Some(audit) = self.audit.borrow_mut().as_mut()
+            && !audit.drawn.insert(start)
+        {
+            audit.reused.get_or_insert((ticket, purpose));
+        }
+        Draw { key: &self.key, start }
+    }
+
+    /// Starts or stops to watch the counters themselves, in any build. Answers with the first (ticket, purpose) that was drawn a second time since
+    /// the last start.
+    pub fn audit(&self, on: bool) -> Option<(Ticket, u8)> {
+        self.audit.replace(on.then(Audit::default)).and_then(|audit| audit.reused)
     }
 
     /// The first `n` words of a draw.

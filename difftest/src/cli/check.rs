@@ -1,6 +1,7 @@
 //! The comparison itself: what `difftest` does without a command.
 
 use super::{Verdict, parse_head, parse_rounding, print};
+use crate::check::side;
 use crate::config::{self, Config, Length, Mode, Training};
 use crate::error::Error;
 use crate::model::secure::Secure;
@@ -133,7 +134,8 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let config = args.config(data.train.inputs(), data.train.len())?;
     print(&report::text::heading(&config))?;
 
-    let report = match config.mode {
+    let side = side::checks(&config)?;
+    let mut report = match config.mode {
         Mode::Lockstep => {
             let bar = progress(config.steps);
             let mut secure = Secure::start(config.spec.clone(), config.insecure_seed, true)?;
@@ -149,6 +151,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
             Report::free(&config, data.test.len(), found)
         }
     };
+    report.checks.extend(side);
     if let Some(path) = &args.json {
         report::write(path, report::json::report(&report).as_bytes())?;
     }

@@ -8,7 +8,7 @@ use reference::fixed::{LayerUnits, Parameters, Rounded, Tape};
 use reference::spec::TrainSpec;
 use secure::clock::Phase;
 use secure::cost::Spent as Cost;
-use secure::engine::{Engine, EngineConfig, ParameterUnits, RoundingRecord};
+use secure::engine::{Engine, EngineConfig, ParameterUnits, Probe, RoundingRecord};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,30 @@ pub fn tape(rounding: Vec<RoundingRecord>) -> Tape {
         tape.push(name, Rounded { coins, wraps });
     }
     tape
+}
+
+/// Parameters as the engine takes them.
+pub fn units(parameters: &Parameters) -> ParameterUnits {
+    let flat = |m: &Array2<i64>| m.iter().copied().collect();
+    let layer = |l: &LayerUnits| secure::engine::LayerUnits {
+        weights: flat(&l.weights),
+        bias: l.bias.to_vec(),
+        weight_velocity: flat(&l.weight_velocity),
+        bias_velocity: l.bias_velocity.to_vec(),
+    };
+    ParameterUnits { layers: parameters.layers.iter().map(layer).collect() }
+}
+
+/// Opened probes by name.
+///
+/// # Errors
+/// A probe whose size is not its shape's.
+pub fn tensors(probes: Vec<Probe>) -> Result<Tensors<i64>, Error> {
+    let tensor = |p: Probe| match Array2::from_shape_vec((p.rows, p.cols), p.units) {
+        Ok(tensor) => Ok((p.point, tensor)),
+        Err(e) => Err(Error::Secure(format!("probe {}: {e}", p.point))),
+    };
+    probes.into_iter().map(tensor).collect()
 }
 
 fn spent(cost: &Cost, seconds: f64) -> Spent {
@@ -68,30 +92,14 @@ impl Model for Secure {
     }
 
     fn load(&mut self, parameters: &Parameters) -> Result<(), Error> {
-        let flat = |m: &Array2<i64>| m.iter().copied().collect::<Vec<_>>();
-        let layers = parameters
-            .layers
-            .iter()
-            .map(|l| secure::engine::LayerUnits {
-                weights: flat(&l.weights),
-                bias: l.bias.to_vec(),
-                weight_velocity: flat(&l.weight_velocity),
-                bias_velocity: l.bias_velocity.to_vec(),
-            })
-            .collect();
-        self.engine.load(&ParameterUnits { layers }).map_err(failed)
+        self.engine.load(&units(parameters)).map_err(failed)
     }
 
     fn step(&mut self, batch: &Batch, _: Tape) -> Result<Step<i64>, Error> {
         let x: Vec<_> = batch.units.iter().copied().collect();
         let report = self.engine.step(&x, &batch.labels).map_err(failed)?;
-        let mut tensors = Tensors::new();
-        for p in report.probes {
-            let tensor = Array2::from_shape_vec((p.rows, p.cols), p.units)
-                .map_err(|e| Error::Secure(format!("probe {}: {e}", p.point)))?;
-            tensors.insert(p.point, tensor);
-        }
-        Ok(Step { tensors, tape: tape(report.rounding), spent: spent(&report.spent, report.seconds) })
+        let spent = spent(&report.spent, report.seconds);
+        Ok(Step { tensors: tensors(report.probes)?, tape: tape(report.rounding), spent })
     }
 
     fn correct(&mut self, batch: &Batch) -> Result<usize, Error> {

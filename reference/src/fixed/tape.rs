@@ -39,10 +39,28 @@ impl Tape {
         self.0.is_empty()
     }
 
+    /// Every entry with its name, each name's oldest entry first.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &Rounded)> {
+        self.0.iter().flat_map(|(name, queue)| queue.iter().map(|rounded| (name.as_str(), rounded)))
+    }
+
     /// The names with entries left, and how many.
     pub fn left(&self) -> impl Iterator<Item = (&str, usize)> {
         self.0.iter().map(|(name, queue)| (name.as_str(), queue.len()))
     }
+}
+
+/// What one replayed truncation was given: for tests of how the coins are distributed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replayed {
+    /// Name of the truncation.
+    pub name: String,
+    /// Bits that were cut off.
+    pub shift: u32,
+    /// V of every element, modulo 2^64.
+    pub operands: Vec<i64>,
+    /// c of every element; empty under nearest rounding.
+    pub coins: Vec<bool>,
 }
 
 /// The source of coins. Nearest rounding draws none, but takes the wraps of a tape.
@@ -52,6 +70,13 @@ pub enum Coins {
     /// Replays a recorded step. Under probabilistic rounding every truncation must have its entry; under nearest rounding a
     /// missing entry means that nothing wrapped.
     Tape(Tape),
+    /// Replays like [`Coins::Tape`], and keeps what each truncation was given.
+    Observed {
+        /// The coins.
+        tape: Tape,
+        /// Every truncation so far, in the order of computation.
+        seen: Vec<Replayed>,
+    },
     /// Draws each coin with exactly the probability of the fraction cut off; never a wrap.
     Random(ChaCha12Rng),
     /// Every coin 0 (`up: false`: all floors), or 1 wherever it may be (all ceilings): the two ends of what coins can do. Where a result is
@@ -74,7 +99,7 @@ impl Coins {
     /// Names the first truncation with entries left.
     pub fn finish(&self) -> Result<(), ModelError> {
         match self {
-            Coins::Tape(tape) => match tape.left().next() {
+            Coins::Tape(tape) | Coins::Observed { tape, .. } => match tape.left().next() {
                 Some((name, left)) => Err(ModelError::ExtraCoins { name: name.into(), left }),
                 None => Ok(()),
             },
@@ -94,6 +119,7 @@ mod tests {
         tape.push("a", entry(true));
         tape.push("a", entry(false));
         assert_eq!(tape.left().collect::<Vec<_>>(), [("a", 2)]);
+        assert_eq!(tape.entries().collect::<Vec<_>>(), [("a", &entry(true)), ("a", &entry(false))]);
         assert_eq!(tape.pop("a"), Some(entry(true)));
         assert_eq!(
             Coins::Tape(tape.clone()).finish(),

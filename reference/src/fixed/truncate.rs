@@ -6,7 +6,7 @@
 //! source     arithmetic, section 2; compare Catrina and Saxena (FC 2010), section 3
 
 use super::monitor::UNREDUCED_LIMIT;
-use super::tape::Rounded;
+use super::tape::{Replayed, Rounded};
 use super::{Arithmetic, Coins, ModelError};
 use crate::spec::Rounding;
 use rand::RngCore;
@@ -101,7 +101,7 @@ pub fn trunc(a: &mut Arithmetic, at: &str, v: &Unreduced, s: u32) -> Result<Vec<
     a.monitor.unreduced(at, v, half);
     let ring = v.ring();
     let rounded = match &mut *a.coins {
-        Coins::Tape(tape) => match (tape.pop(at), a.rounding) {
+        Coins::Tape(tape) | Coins::Observed { tape, .. } => match (tape.pop(at), a.rounding) {
             (Some(rounded), _) => Some(rounded),
             (None, Rounding::Nearest) => Some(Rounded::default()),
             (None, Rounding::Probabilistic) => return Err(ModelError::MissingCoins { name: at.into() }),
@@ -115,10 +115,13 @@ pub fn trunc(a: &mut Arithmetic, at: &str, v: &Unreduced, s: u32) -> Result<Vec<
             ring.iter().map(|&v| probabilistic(v, s, coin(v))).collect()
         }
         (_, Coins::Extreme { up }) => ring.iter().map(|&v| probabilistic(v, s, *up && fraction(v, s) != 0)).collect(),
-        (_, Coins::Tape(_)) => ring.iter().map(|&v| shift(v, s)).collect(),
+        (_, Coins::Tape(_) | Coins::Observed { .. }) => ring.iter().map(|&v| shift(v, s)).collect(),
     };
     if let Some(rounded) = rounded {
         replay(at, ring, s, half, &rounded, &mut y)?;
+        if let Coins::Observed { seen, .. } = &mut *a.coins {
+            seen.push(Replayed { name: at.into(), shift: s, operands: ring.to_vec(), coins: rounded.coins });
+        }
     }
     Ok(y)
 }
@@ -265,6 +268,13 @@ mod tests {
             assert_eq!(replayed(rounding, &values, tape), Err(error));
         }
         let mut world = World { coins: Coins::Tape(Tape::default()), ..World::new(Probabilistic) };
+        let mut tape = Tape::default();
+        tape.push("t", coins(&[true, false]));
+        let mut observed = World { coins: Coins::Observed { tape, seen: vec![] }, ..World::new(Probabilistic) };
+        trunc(&mut observed.arithmetic(), "t", &Unreduced::new([17, -1]), 4).unwrap();
+        let Coins::Observed { seen, .. } = &observed.coins else { panic!("it stays observed") };
+        let given = Replayed { name: name(), shift: 4, operands: vec![17, -1], coins: vec![true, false] };
+        assert_eq!((seen, observed.coins.finish()), (&vec![given], Ok(())));
         let missing = trunc(&mut world.arithmetic(), "t", &Unreduced::new([3]), 1);
         assert_eq!(missing, Err(ModelError::MissingCoins { name: name() }));
         world.rounding = Nearest;

@@ -1,0 +1,86 @@
+//! The side experiment of `rounding` and `transcript`: training steps of a small network with the run's head, rounding and number format, on
+//! fresh parties whose messages and coins are recorded. Its size does not depend on the run's, so that the checks cost the same everywhere.
+
+use super::{Outcome, rounding, transcript};
+use crate::config::Config;
+use crate::error::Error;
+use crate::generate;
+use crate::model::secure::{failed, units};
+use ndarray::Array2;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha12Rng;
+use reference::fixed::Parameters;
+use reference::spec::{NetworkSpec, SgdSpec, TrainSpec};
+use secure::engine::{Engine, EngineConfig};
+use secure::net::recorded::Transcript;
+
+/// What is trained: every layer kind that the run has. Widths and batch are multiples of 16, so that packed messages have no padding, which
+/// would be no random bits.
+pub fn spec(run: &TrainSpec) -> TrainSpec {
+    let layers = run.network.layers().min(2);
+    TrainSpec { network: NetworkSpec::dense(16, 16, 16, layers), sgd: SgdSpec { batch: 64, ..run.sgd }, ..run.clone() }
+}
+
+/// One batch in units.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rows {
+    /// (batch, inputs), scale f.
+    pub units: Array2<i64>,
+    /// Classes.
+    pub labels: Vec<usize>,
+}
+
+/// A batch of random values in [-1, 1] and labels.
+pub fn rows(spec: &TrainSpec, seed: u64) -> Rows {
+    let mut rng = ChaCha12Rng::seed_from_u64(seed);
+    let one = spec.fixed.one();
+    let units = Array2::from_shape_fn((spec.sgd.batch, spec.network.inputs()), |_| rng.random_range(-one..=one));
+    Rows { units, labels: (0..spec.sgd.batch).map(|_| rng.random_range(0..spec.network.classes())).collect() }
+}
+
+/// Fresh parties that start from `parameters` and record. With a seed given their randomness is number `n` of it.
+///
+/// # Errors
+/// A party fails.
+pub fn start(
+    spec: &TrainSpec,
+    parameters: &Parameters,
+    seed: Option<u64>,
+    n: u64,
+) -> Result<(Engine, Transcript), Error> {
+    let transcript = Transcript::default();
+    // Far from the seeds of the run itself and of its second secure side.
+    let seed = seed.map(|s| s.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(n));
+    let config =
+        EngineConfig { seed, record: true, transcript: Some(transcript.clone()), ..EngineConfig::new(spec.clone()) };
+    let mut engine = Engine::start(config).map_err(failed)?;
+    engine.load(&units(parameters)).map_err(failed)?;
+    Ok((engine, transcript))
+}
+
+/// Both checks.
+///
+/// # Errors
+/// A side that cannot go on for another reason than a failed check.
+pub fn checks(config: &Config) -> Result<Vec<Outcome>, Error> {
+    let spec = spec(&config.spec);
+    let parameters = generate::initial(&spec, config.seed)?;
+    Ok(vec![rounding::check(config, &spec, &parameters)?, transcript::check(config, &spec, &parameters)?])
+}
+
+/// A run of one step, for tests.
+#[cfg(test)]
+pub fn config(head: reference::spec::Head, rounding: reference::spec::Rounding) -> Config {
+    let training =
+        crate::config::Training { head, layers: 2, hidden: 8, rounding, epsilon: 0.1, sgd: SgdSpec::default() };
+    Config {
+        spec: training.spec(16).expect("a valid specification"),
+        mode: crate::config::Mode::Lockstep,
+        steps: 1,
+        seed: 1,
+        insecure_seed: None,
+        data: None,
+        only_step: None,
+        only_probe: None,
+    }
+}
