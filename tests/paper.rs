@@ -89,7 +89,7 @@ fn a_killed_grid_is_resumed_without_repeating_or_losing_a_cell() {
     assert_eq!(after.len(), 8);
     assert!(before.iter().all(|(id, content)| after[id] == *content), "finished cells stay as they are");
     // Each cell that runs has its line.
-    let lines = text.lines().filter(|l| l.contains("after 60 epochs")).count();
+    let lines = text.lines().filter(|l| l.contains(" s an epoch, rate ")).count();
     assert_eq!(lines, 8 - before.len(), "{text}");
 }
 
@@ -140,7 +140,9 @@ fn cells_run_by_a_batch_system_and_merged_are_the_grid() {
     ] {
         assert!(fs::metadata(Path::new(out).join(file)).unwrap().len() > 0, "{file}");
     }
-    assert_eq!(fs::read_to_string(Path::new(out).join("curves.csv")).unwrap().lines().count(), 1 + 2 * ids.len());
+    let points = report["curves"].as_array().unwrap().len();
+    assert!(points >= 2 * ids.len(), "two epochs a cell, or four attempts of at least one: {points}");
+    assert_eq!(fs::read_to_string(Path::new(out).join("curves.csv")).unwrap().lines().count(), 1 + points);
 
     // Nothing is mixed that does not belong together.
     let other = with(SMALL, &["--restarts", "1", "--resume", "--out"]);
@@ -223,7 +225,7 @@ fn a_comparison_has_a_page_as_well() {
 
 /// Every element that is opened is closed in order, and nothing is loaded or run.
 fn well_formed(html: &str) {
-    let body = &html[html.find("<body>").expect("a body")..];
+    let body = &html[html.find("<body>").expect("a body")..html.rfind("</html>").expect("an end")];
     let mut open = Vec::new();
     for tag in body.split('<').skip(1).map(|t| t.split('>').next().unwrap()) {
         let name = tag.trim_start_matches('/').split([' ', '\n', '/']).next().unwrap();
@@ -233,7 +235,7 @@ fn well_formed(html: &str) {
             _ => open.push(name.to_owned()),
         }
     }
-    assert_eq!(open, ["html"], "only </html>, opened before the body, is left");
+    assert!(open.is_empty(), "{open:?}");
     for forbidden in ["<script", "<link", "src=", "@import", "url("] {
         assert!(!html.contains(forbidden), "{forbidden}");
     }

@@ -63,6 +63,14 @@ pub struct Id {
     pub velocity_bits: u32,
 }
 
+impl Id {
+    /// Sorts as the tables do: `prob` before `nearest`, heads in their order.
+    pub fn order(&self) -> impl Ord + use<> {
+        let rounding = Rounding::ALL.iter().position(|r| Some(*r) == self.rounding);
+        (self.velocity_bits, self.epochs, self.side, self.layers, rounding, self.head, self.seed)
+    }
+}
+
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}-l{}", self.side, self.head, self.layers)?;
@@ -285,6 +293,13 @@ impl Cell {
     /// Whether some rate survived all epochs by the paper's rule.
     pub fn survived(&self) -> bool {
         self.last().ended.is_none()
+    }
+
+    /// Whether it also learnt something: accuracy at the end is at least twice chance. (A network that always says "1" has 11.35 % on
+    /// MNIST, which the paper's rule lets pass.)
+    pub fn trains(&self) -> bool {
+        let end = self.last().epochs.last().map_or(0.0, |e| e.accuracy(&self.setup));
+        self.survived() && end >= 2.0 / self.setup.classes as f64
     }
 
     /// Accuracy after `epoch` epochs (from 1) of the attempt that counts, if it got there.

@@ -148,7 +148,7 @@ impl Findings {
         let mut out = String::from("\nTable 1: seconds of an epoch, test accuracy in % after epochs ");
         out.push_str(&table1::checkpoints().map(|e| e.to_string()).join(", "));
         out.push_str(&format!(
-            "\n{:7} {:6} {:8} {:14} {:>9} {:>7} {:>7} {:>7} {:>7}  verdict\n",
+            "\n{:7} {:6} {:8} {:14} {:>9} {:>7} {:>7} {:>7} {:>7}  outcome\n",
             "side", "layers", "rounding", "head", "s/epoch", "", "", "", ""
         ));
         for r in &self.table1 {
@@ -158,10 +158,9 @@ impl Findings {
             let (side, head, layers, seconds) = (r.side, r.head, r.layers, number(r.seconds_per_epoch));
             let extra =
                 if r.velocity_bits > 0 { format!(" (velocity bits {})", r.velocity_bits) } else { String::new() };
-            let verdict = r.rates.last().map_or("", |rate| rate.verdict.as_str());
-            let rates = if r.rates.len() > r.seeds { format!(" after {} rates", r.rates.len()) } else { String::new() };
+            let outcome = &r.outcome;
             out.push_str(&format!(
-                "{side:7} {layers:6} {rounding:8} {head:14} {seconds:>9} {a:>7} {b:>7} {c:>7} {d:>7}  {verdict}{rates}{extra}\n"
+                "{side:7} {layers:6} {rounding:8} {head:14} {seconds:>9} {a:>7} {b:>7} {c:>7} {d:>7}  {outcome}{extra}\n"
             ));
         }
         out.push_str("\nClaims\n");

@@ -201,7 +201,7 @@ impl Look {
                 } else {
                     raise(&mut self.epoch.largest_weight, largest);
                 }
-                if !(largest < self.limit) {
+                if largest.is_nan() || largest >= self.limit {
                     self.striking.insert(point, tensor.map(|&v| real(v)));
                 }
             }

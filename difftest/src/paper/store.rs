@@ -86,7 +86,7 @@ impl Store {
                 cells.push(parse(&path, &fs::read(&path).map_err(Error::file(&path))?)?);
             }
         }
-        cells.sort_by_cached_key(|c: &Cell| c.id.to_string());
+        cells.sort_by_key(|c: &Cell| c.id.order());
         let Some(first) = cells.first() else { return Ok(None) };
         for cell in &cells {
             if let Some(what) = first.setup.difference(&cell.setup) {

@@ -69,8 +69,10 @@ pub struct Row {
     /// Test accuracy in percent after [`checkpoints`] of the attempt that counts; the mean of the seeds. The error is the binomial
     /// standard error of one test set: seeds share it.
     pub accuracy: [Option<Measured>; 4],
-    /// Whether every seed survived at some rate.
-    pub survived: bool,
+    /// Whether every seed trained at some rate.
+    pub trained: bool,
+    /// The same in words, with the rate.
+    pub outcome: String,
     /// Every attempt of every seed.
     pub rates: Vec<Rate>,
     /// The paper's row.
@@ -108,14 +110,8 @@ pub fn rows(cells: &[Cell]) -> Vec<Row> {
     let key = |c: &Cell| {
         (c.id.side, c.id.layers, c.id.rounding.map(Rounding::name), c.id.head, c.id.velocity_bits, c.id.epochs)
     };
-    // `prob` before `nearest`, as in the paper; f64, which has neither, alone.
-    let order = |c: &Cell| {
-        let (side, layers, rounding, ..) = key(c);
-        let rank = Rounding::ALL.iter().position(|r| Some(r.name()) == rounding);
-        (c.id.velocity_bits, c.id.epochs, side, layers, rank, c.id.head, c.id.seed)
-    };
     let mut sorted: Vec<&Cell> = cells.iter().collect();
-    sorted.sort_by_key(|c| order(c));
+    sorted.sort_by_key(|c| c.id.order());
     sorted.chunk_by(|a, b| key(a) == key(b)).map(row).collect()
 }
 
@@ -142,9 +138,25 @@ fn row(cells: &[&Cell]) -> Row {
         seeds: cells.len(),
         seconds_per_epoch,
         accuracy,
-        survived: cells.iter().all(|c| c.survived()),
+        trained: cells.iter().all(|c| c.trains()),
+        outcome: outcome(cells),
         rates: cells.iter().flat_map(|c| rates(c)).collect(),
         paper: printed(id),
+    }
+}
+
+/// What became of the cells of a row.
+fn outcome(cells: &[&Cell]) -> String {
+    let smallest = cells.iter().map(|c| c.last().learning_rate).fold(f64::MAX, f64::min);
+    let attempts: usize = cells.iter().map(|c| c.attempts.len()).sum();
+    if cells.iter().any(|c| !c.survived()) {
+        format!("fails at every rate tried, {} to {smallest}", cells[0].setup.learning_rate)
+    } else if cells.iter().any(|c| !c.trains()) {
+        format!("stays at chance at rate {smallest}")
+    } else if attempts == cells.len() {
+        "trains".into()
+    } else {
+        format!("trains at rate {smallest}")
     }
 }
 
@@ -183,6 +195,10 @@ mod tests {
         assert_eq!(
             (accuracy, softmax.seeds, softmax.paper.seconds_per_epoch),
             ([90.5, 91.0, 91.5, 92.0], 2, Some(12.0))
+        );
+        assert_eq!(
+            (softmax.outcome.as_str(), relu_grad.outcome.as_str()),
+            ("trains", "fails at every rate tried, 0.01 to 0.01")
         );
         let error = softmax.accuracy[3].unwrap().error;
         assert!((error - 100.0 * (0.92f64 * 0.08 / 1e4).sqrt()).abs() < 1e-9, "{error}");

@@ -1,7 +1,7 @@
 //! The report on the paper's evaluation.
 
 use super::plot::{Plot, Series, Stroke, legend};
-use super::{Cell, Page, Table};
+use super::{Cell, Page, Table, escape};
 use crate::paper::Findings;
 use crate::paper::cell::{Id, Side};
 use crate::paper::claims::Judgement;
@@ -49,30 +49,29 @@ fn setup(found: &Findings) -> String {
 
 fn claims(page: &mut Page, found: &Findings) {
     page.heading("Claims");
-    let mut table = Table::new(
-        "Claims of the paper, judged from the finished cells. ± is one standard error; FAIL means that the claim does not hold here.",
-        ["claim", "verdict", "statement", "numbers"],
-    );
+    page.paragraph("Claims of the paper, judged from the finished cells. ± is one standard error; FAIL means that the claim does not hold here.");
     for c in &found.claims {
         let class = match c.verdict {
             Judgement::Pass => "pass",
             Judgement::Fail => "fail",
             Judgement::NotTested => "open",
         };
-        table.rows.push(vec![
-            Cell::Text(c.name.into()),
-            Cell::Verdict(c.verdict.to_string(), class),
-            Cell::Text(c.statement.clone()),
-            Cell::Lines(c.numbers.clone()),
-        ]);
+        let lines: String = c.numbers.iter().map(|n| format!("<li>{}</li>", escape(n))).collect();
+        page.push(&format!(
+            "<h3><b class=\"{class}\">{}</b> {}</h3>\n<p>{}</p>\n<details><summary>{} lines of numbers</summary><ul>{lines}</ul></details>",
+            c.verdict,
+            escape(c.name),
+            escape(&c.statement),
+            c.numbers.len()
+        ));
     }
-    page.table(&table);
 }
 
 fn name(row: &Row) -> String {
     let rounding = row.rounding.map_or(String::new(), |r| format!(", {r}"));
     let bits = if row.velocity_bits > 0 { format!(", {} velocity bits", row.velocity_bits) } else { String::new() };
-    format!("{}, {} layers{rounding}{bits}", row.head, row.layers)
+    let layers = if row.layers == 1 { "1 layer".into() } else { format!("{} layers", row.layers) };
+    format!("{}, {layers}{rounding}{bits}", row.head)
 }
 
 fn number(v: Option<Measured>) -> Cell {
@@ -114,15 +113,12 @@ fn table1(page: &mut Page, found: &Findings) {
                 vec![Cell::Text(name(r)), number(r.seconds_per_epoch), Cell::Number(plain(r.paper.seconds_per_epoch))];
             cells.extend(r.accuracy.map(number));
             cells.push(Cell::Number(r.paper.accuracy.map(plain).join(" / ")));
-            let (text, class) = if r.survived {
-                match r.rates.len() - r.seeds {
-                    0 => ("trains at the first rate".into(), "pass"),
-                    _ => (format!("trains at {}", r.rates.last().map_or(0.0, |r| r.learning_rate)), "open"),
-                }
-            } else {
-                (format!("fails at all {} rates tried", r.rates.len() / r.seeds.max(1)), "fail")
+            let class = match r.outcome.as_str() {
+                "trains" => "pass",
+                _ if r.trained => "open",
+                _ => "fail",
             };
-            cells.push(Cell::Verdict(text, class));
+            cells.push(Cell::Verdict(r.outcome.clone(), class));
             table.rows.push(cells);
         }
         page.table(&table);
@@ -422,7 +418,7 @@ fn protocols(page: &mut Page, found: &Findings) {
     }
     page.table(&table);
     let mut table = Table::new(
-        "By protocol, one cell: its rounds and bytes in a step.",
+        "By protocol: rounds in which it takes part, and bytes of a step.",
         ["cell and protocol", "rounds", "bytes", "part of the step, %"],
     );
     for step in &steps {
@@ -435,5 +431,5 @@ fn protocols(page: &mut Page, found: &Findings) {
             ]);
         }
     }
-    page.table(&table);
+    page.push(&format!("<details><summary>By protocol</summary>\n{}\n</details>", table.markup()));
 }

@@ -110,8 +110,8 @@ impl Plot {
     ) -> Result<(), String> {
         let mut chart = ChartBuilder::on(area)
             .margin(8)
-            .x_label_area_size(42)
-            .y_label_area_size(62)
+            .x_label_area_size(48)
+            .y_label_area_size(72)
             .build_cartesian_2d(x, y)
             .map_err(|e| e.to_string())?;
         let power = |v: &f64| {
@@ -128,8 +128,8 @@ impl Plot {
             .max_light_lines(0)
             .bold_line_style(BLACK.mix(0.15))
             .axis_style(BLACK)
-            .label_style(("sans-serif", 13))
-            .axis_desc_style(("sans-serif", 14))
+            .label_style(("sans-serif", 16))
+            .axis_desc_style(("sans-serif", 17))
             .x_label_formatter(&plain)
             .y_label_formatter(if self.log { &power } else { &plain })
             .draw()
