@@ -17,6 +17,7 @@
 
 pub mod bound;
 pub mod branch;
+pub mod budget;
 pub mod check;
 pub mod cli;
 pub mod compare;

@@ -2,6 +2,7 @@
 
 use crate::bound;
 use crate::bound::network::Bounds;
+use crate::budget::{self, Budget};
 use crate::check::Outcome;
 use crate::check::bit_exact::BitExact;
 use crate::check::divergence::{self, Watch};
@@ -44,6 +45,8 @@ pub struct Detail {
 pub struct Findings {
     /// By tensor, all judged steps together.
     pub tensors: BTreeMap<ProbePoint, Comparison>,
+    /// The cause of every difference, step by step.
+    pub budgets: Vec<(usize, Budget)>,
     /// The worst elements of the tensor asked for with `--probe`.
     pub details: Vec<Detail>,
     /// Every check.
@@ -79,7 +82,7 @@ pub fn run<S: Opens>(
     secure.load(&parameters)?;
 
     let mut tensors: BTreeMap<ProbePoint, Comparison> = BTreeMap::new();
-    let mut details = Vec::new();
+    let (mut details, mut budgets) = (Vec::new(), Vec::new());
     let (mut bit_exact, mut gradient_bound, mut range) =
         (BitExact::default(), GradientBound::default(), Range::default());
     let mut watches = ["f64", "integer", "secure"].map(|side| Watch::new(side, spec.fixed));
@@ -134,13 +137,13 @@ pub fn run<S: Opens>(
                 )));
             }
             bit_exact.step(config, step, &integer_step.tensors, &secure_step.tensors, wanted);
+            let start = parameters.decode(spec.fixed, &spec.sgd);
+            let sides = (&real_step.tensors, &integer_step.tensors, &secure_step.tensors);
+            budgets.push((step, budget::step(spec, &start, &batch, sides, &integer.violations, wanted)?));
             // The bounds are theorems about arithmetic that stays in range.
             let bounds = match range.first() {
                 Some(_) => None,
-                None => {
-                    let start = parameters.decode(spec.fixed, &spec.sgd);
-                    Some(bound::network::step(spec, &start, &batch.reals, &batch.labels, &real_step.tensors)?)
-                }
+                None => Some(bound::network::step(spec, &start, &batch.reals, &batch.labels, &real_step.tensors)?),
             };
             if let Some(bounds) = &bounds {
                 judged += 1;
@@ -150,7 +153,6 @@ pub fn run<S: Opens>(
                     let comparison = compare::tensor(step, &real_step.tensors[point], units, scale, bounded);
                     tensors.entry(*point).or_insert_with(Comparison::empty).merge(comparison);
                     if config.only_probe.is_some() {
-                        let sides = (&real_step.tensors, &integer_step.tensors, &secure_step.tensors);
                         details.extend(worst(config, step, *point, bounds, sides));
                     }
                 }
@@ -182,7 +184,7 @@ pub fn run<S: Opens>(
     ];
     details.sort_by(|a: &Detail, b| (b.error / b.bound).total_cmp(&(a.error / a.bound)));
     details.truncate(DETAILS);
-    Ok(Findings { tensors, details, checks, divergence, accuracy, spent, steps })
+    Ok(Findings { tensors, budgets, details, checks, divergence, accuracy, spent, steps })
 }
 
 /// The elements of one tensor that came nearest to their bounds.

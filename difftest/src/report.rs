@@ -1,5 +1,6 @@
 //! What a run reports, as text for people and as JSON for programs.
 
+pub mod budget;
 pub mod html;
 pub mod json;
 pub mod text;
@@ -116,6 +117,10 @@ pub struct Report {
     pub steps: usize,
     /// Lock-step: every probed tensor.
     pub tensors: Vec<TensorRow>,
+    /// The cause of every difference by tensor, all steps together.
+    pub budget: Vec<budget::BudgetRow>,
+    /// The same, step by step.
+    pub budget_steps: Vec<budget::StepBudget>,
     /// The worst elements of the tensor asked for.
     pub details: Vec<Detail>,
     /// Free mode: the curves.
@@ -149,6 +154,8 @@ impl Report {
             config: config.clone(),
             steps: found.steps,
             tensors: Vec::new(),
+            budget: Vec::new(),
+            budget_steps: Vec::new(),
             details: Vec::new(),
             curve: Vec::new(),
             checks: found.checks,
@@ -161,12 +168,17 @@ impl Report {
     /// Of a lock-step run.
     pub fn lockstep(config: &Config, test_rows: usize, found: lockstep::Findings) -> Self {
         debug_assert_eq!(config.mode, Mode::Lockstep);
-        let lockstep::Findings { tensors, details, checks, divergence, accuracy, spent, steps } = found;
+        let lockstep::Findings { tensors, budgets, details, checks, divergence, accuracy, spent, steps } = found;
         let unit = 1.0 / config.spec.fixed.one() as f64;
         let mut tensors: Vec<_> = tensors.iter().collect();
         tensors.sort_by_key(|(point, _)| execution_order(point));
         Report {
             tensors: tensors.into_iter().map(|(point, c)| TensorRow::new(point, c, unit)).collect(),
+            budget: budget::rows(&budget::merged(&budgets), unit),
+            budget_steps: budgets
+                .iter()
+                .map(|(step, b)| budget::StepBudget { step: *step, tensors: budget::rows(b, unit) })
+                .collect(),
             details,
             ..Self::new(config, test_rows, Common { checks, divergence, accuracy, spent, steps })
         }

@@ -63,6 +63,9 @@ pub struct Args {
     /// Also write the report as one self-contained HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Print the cause of every difference by tensor: encoding, rounding, approximation, range, branch or protocol
+    #[arg(long)]
+    budget: bool,
     /// Run up to this step (from 0) and compare only there
     #[arg(long, value_name = "N")]
     step: Option<usize>,
@@ -159,5 +162,8 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         report::write(path, report::html::comparison(&report).as_bytes())?;
     }
     print(&report::text::body(&report))?;
+    if args.budget {
+        print(&report::budget::table(&report.budget, config.spec.fixed.fraction_bits))?;
+    }
     Ok(Verdict::of(report.passed()))
 }

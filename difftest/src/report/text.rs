@@ -1,6 +1,6 @@
 //! The report as text.
 
-use super::{Report, TensorRow};
+use super::{Report, TensorRow, budget};
 use crate::config::{Config, Mode};
 use crate::freerun::Point;
 use crate::model::Spent;
@@ -50,7 +50,7 @@ pub fn heading(config: &Config) -> String {
 }
 
 /// A number in at most eight places.
-fn short(v: f64) -> String {
+pub(super) fn short(v: f64) -> String {
     match v {
         0.0 => "0".into(),
         v if (0.001..99_999.5).contains(&v.abs()) => format!("{v:.3}"),
@@ -182,6 +182,7 @@ pub fn body(report: &Report) -> String {
     if !report.tensors.is_empty() {
         out += &table(&report.tensors, report.config.spec.fixed.fraction_bits);
     }
+    out += &budget::summary(&report.budget);
     if !report.details.is_empty() {
         out += &details(report);
     }
