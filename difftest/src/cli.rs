@@ -1,9 +1,11 @@
 //! What can be typed. The commands are in files of their own; exit codes are decided here and nowhere else.
 
+pub mod advise;
 pub mod check;
 pub mod fixtures;
 pub mod functions;
 pub mod head;
+pub mod replay;
 pub mod paper;
 pub mod time;
 
@@ -44,6 +46,10 @@ enum Command {
     Time(time::Args),
     /// Write or check the recorded results in fixtures/golden
     Fixtures(fixtures::Args),
+    /// Show the range that every tensor uses, and name the smallest number format in which the training works
+    Advise(advise::Args),
+    /// Run one recorded training step again, on all sides
+    Replay(replay::Args),
     /// Measure every function and head against its proven error bound
     Functions(functions::Args),
 }
@@ -82,6 +88,8 @@ pub fn main() -> ExitCode {
         Some(Command::Time(args)) => time::run(args),
         Some(Command::Fixtures(args)) => fixtures::run(args),
         Some(Command::Functions(args)) => functions::run(args),
+        Some(Command::Advise(args)) => advise::run(args),
+        Some(Command::Replay(args)) => replay::run(args),
     };
     match done {
         Ok(Verdict::Holds) => ExitCode::SUCCESS,

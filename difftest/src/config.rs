@@ -134,6 +134,9 @@ impl Config {
         flag(spec.sgd.learning_rate != default.learning_rate, format!("--lr {}", spec.sgd.learning_rate));
         flag(spec.sgd.momentum != default.momentum, format!("--momentum {}", spec.sgd.momentum));
         flag(spec.sgd.extra_velocity_bits != 0, format!("--velocity-bits {}", spec.sgd.extra_velocity_bits));
+        let (fixed, default) = (spec.fixed, FixedSpec::default());
+        flag(fixed.fraction_bits != default.fraction_bits, format!("--fraction-bits {}", fixed.fraction_bits));
+        flag(fixed.value_bits != default.value_bits, format!("--value-bits {}", fixed.value_bits));
         flag(self.mode == Mode::Free, "--mode free".into());
         flag(
             self.data.is_some(),

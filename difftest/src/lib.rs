@@ -15,6 +15,7 @@
 //!
 //! Values are never repaired before they are compared.
 
+pub mod advise;
 pub mod bound;
 pub mod branch;
 pub mod budget;
@@ -31,6 +32,7 @@ pub mod golden;
 pub mod lockstep;
 pub mod model;
 pub mod paper;
+pub mod replay;
 pub mod report;
 pub mod statistics;
 pub mod timing;

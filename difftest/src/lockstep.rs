@@ -72,7 +72,21 @@ pub fn run<S: Opens>(
     config: &Config,
     data: &Dataset,
     secure: &mut S,
+    progress: impl FnMut(usize),
+) -> Result<Findings, Error> {
+    run_watched(config, data, secure, progress, |_| ())
+}
+
+/// The same; `failing` hears of every step after which a check has failed, before the next step begins.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_watched<S: Opens>(
+    config: &Config,
+    data: &Dataset,
+    secure: &mut S,
     mut progress: impl FnMut(usize),
+    mut failing: impl FnMut(usize),
 ) -> Result<Findings, Error> {
     let spec = &config.spec;
     let extra = spec.sgd.extra_velocity_bits;
@@ -110,6 +124,7 @@ pub fn run<S: Opens>(
                 bit_exact.step(config, step, &integer.unfinished, &secure_step.tensors, computed);
                 range.step(step, &integer.violations);
                 bit_exact.refused(config, step, &e);
+                failing(step);
                 break;
             }
         };
@@ -162,6 +177,10 @@ pub fn run<S: Opens>(
                 let bounded = bounds.as_ref().map(|b| &b[&point]);
                 gradient_bound.step(config, step, &real_step.tensors[&point], gradient, bounded);
             }
+        }
+        let outside = tensors.values().any(|c| c.outside > 0);
+        if bit_exact.failed() || gradient_bound.failed() || range.first().is_some() || outside {
+            failing(step);
         }
         progress(steps);
     }

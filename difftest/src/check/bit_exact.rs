@@ -71,6 +71,11 @@ impl BitExact {
         self.first.get_or_insert_with(|| format!("FAIL bit-exact   step {step}: {error}\n  again: {again}"));
     }
 
+    /// Whether anything differed so far.
+    pub fn failed(&self) -> bool {
+        self.first.is_some()
+    }
+
     /// The verdict.
     pub fn finish(self) -> Outcome {
         let BitExact { elements, mismatches, steps, first } = self;

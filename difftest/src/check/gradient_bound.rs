@@ -60,6 +60,11 @@ impl GradientBound {
         }
     }
 
+    /// Whether any gradient was too large so far.
+    pub fn failed(&self) -> bool {
+        self.first.is_some()
+    }
+
     /// The verdict.
     pub fn finish(self, config: &Config) -> Outcome {
         let summary = format!(

@@ -5,12 +5,16 @@ use crate::check::side;
 use crate::config::{self, Config, Length, Mode, Training};
 use crate::error::Error;
 use crate::model::secure::Secure;
+use crate::replay::{Captured, Capturing, StepFile};
 use crate::report::{self, Report};
 use crate::{freerun, lockstep};
+use fixtures::Dataset;
 use indicatif::{ProgressBar, ProgressStyle};
-use reference::spec::{Head, Rounding, SgdSpec};
+use reference::spec::{FixedSpec, Head, Rounding, SgdSpec, TrainSpec};
+use std::cell::RefCell;
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 /// Flags of the comparison.
 #[derive(Debug, clap::Args)]
@@ -48,6 +52,12 @@ pub struct Args {
     /// Extra fractional bits of the velocities; 0 is the paper's behaviour, in which nearest rounding keeps small velocities from decaying
     #[arg(long, default_value_t = 0)]
     velocity_bits: u32,
+    /// Fraction bits f, 4 to 17: a unit is 2^-f
+    #[arg(long, default_value_t = 16)]
+    fraction_bits: u32,
+    /// Value bits K, f + 5 to 32: values stay below 2^(K-1) units
+    #[arg(long, default_value_t = 32)]
+    value_bits: u32,
     /// Seed of batches and initial weights
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -66,6 +76,12 @@ pub struct Args {
     /// Print the cause of every difference by tensor: encoding, rounding, approximation, range, branch or protocol
     #[arg(long)]
     budget: bool,
+    /// Write the first step with a failed check to a file that `difftest replay` runs again
+    #[arg(long, value_name = "FILE")]
+    save_failure: Option<PathBuf>,
+    /// Write this step (from 0) of the run to such a file
+    #[arg(long, num_args = 2, value_names = ["N", "FILE"])]
+    save_step: Option<Vec<String>>,
     /// Run up to this step (from 0) and compare only there
     #[arg(long, value_name = "N")]
     step: Option<usize>,
@@ -90,6 +106,9 @@ impl Args {
         };
         let &Args { head, layers, hidden, rounding, epsilon, .. } = self;
         let spec = Training { head, layers, hidden, rounding, epsilon, sgd }.spec(inputs)?;
+        let fixed = FixedSpec { fraction_bits: self.fraction_bits, value_bits: self.value_bits };
+        let spec = TrainSpec { fixed, ..spec };
+        spec.validate()?;
         let length = match (self.steps, self.epochs, self.step) {
             (Some(n), ..) => Length::Steps(n),
             (None, Some(n), _) => Length::Epochs(n),
@@ -100,9 +119,13 @@ impl Args {
         if self.mode == Mode::Free && (self.step.is_some() || self.probe.is_some()) {
             return Err(Error::Usage("--step and --probe look into single steps; they need --mode lockstep".into()));
         }
+        if self.mode == Mode::Free && (self.save_step.is_some() || self.save_failure.is_some()) {
+            return Err(Error::Usage("--save-step and --save-failure write single steps; they need --mode lockstep".into()));
+        }
         if let Some(step) = self.step.filter(|s| *s >= steps) {
             return Err(Error::Usage(format!("--step is {step}; a run of {steps} steps has steps 0 to {}", steps - 1)));
         }
+        self.saves(steps)?;
         Ok(Config {
             spec,
             mode: self.mode,
@@ -114,6 +137,53 @@ impl Args {
             only_probe: self.probe.clone(),
         })
     }
+}
+
+/// A captured step and where to write it.
+type Saved = (Captured, PathBuf);
+
+impl Args {
+    /// The step asked for with --save-step and its file.
+    fn saves(&self, steps: usize) -> Result<Option<(usize, PathBuf)>, Error> {
+        let Some([n, file]) = self.save_step.as_deref() else { return Ok(None) };
+        match n.parse() {
+            Ok(n) if n < steps => Ok(Some((n, file.into()))),
+            _ => Err(Error::Usage(format!("--save-step {n}: a run of {steps} steps has steps 0 to {}", steps - 1))),
+        }
+    }
+}
+
+/// A lock-step run that keeps the steps to be saved.
+fn lockstep(args: &Args, config: &Config, data: &Dataset) -> Result<(lockstep::Findings, Vec<Saved>), Error> {
+    let bar = progress(config.steps);
+    let wanted = args.saves(config.steps)?;
+    let secure = Secure::start(config.spec.clone(), config.insecure_seed, true)?;
+    if wanted.is_none() && args.save_failure.is_none() {
+        let mut secure = secure;
+        let found = lockstep::run(config, data, &mut secure, |done| bar.set_position(done as u64))?;
+        bar.finish_and_clear();
+        return Ok((found, Vec::new()));
+    }
+    let last = Rc::new(RefCell::new(None::<Captured>));
+    let (mut step, mut failure) = (None, None);
+    let found = lockstep::run_watched(
+        config,
+        data,
+        &mut Capturing::new(secure, Rc::clone(&last)),
+        |done| {
+            bar.set_position(done as u64);
+            if let Some((_, path)) = wanted.as_ref().filter(|w| w.0 + 1 == done) {
+                step = last.borrow().clone().map(|captured| (captured, path.clone()));
+            }
+        },
+        |_| {
+            if let (None, Some(path)) = (&failure, &args.save_failure) {
+                failure = last.borrow().clone().map(|captured| (captured, path.clone()));
+            }
+        },
+    )?;
+    bar.finish_and_clear();
+    Ok((found, step.into_iter().chain(failure).collect()))
 }
 
 /// A bar on a terminal, nothing elsewhere.
@@ -140,10 +210,11 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let side = side::checks(&config)?;
     let mut report = match config.mode {
         Mode::Lockstep => {
-            let bar = progress(config.steps);
-            let mut secure = Secure::start(config.spec.clone(), config.insecure_seed, true)?;
-            let found = lockstep::run(&config, &data, &mut secure, |done| bar.set_position(done as u64))?;
-            bar.finish_and_clear();
+            let (found, steps) = lockstep(&args, &config, &data)?;
+            let failures: Vec<_> = found.checks.iter().filter_map(|c| c.failure.clone()).collect();
+            for (captured, path) in steps {
+                report::write(&path, StepFile::new(&config, &captured, failures.clone()).json().as_bytes())?;
+            }
             Report::lockstep(&config, data.test.len(), found)
         }
         Mode::Free => {

@@ -1,0 +1,476 @@
+//! Precision advice: how much of its range every tensor uses, and the smallest number format in which a training still works.
+//!
+//! A format *passes* if the integer model trains in it without a single operand out of range, and classifies the test set as well as f64 does, up
+//! to [`DEVIATIONS`] standard deviations of the difference of two samples of its size. (That the secure engine computes what the integer model
+//! computes is given: bit for bit, and confirmed for the format that is named.) The smallest fraction bits are looked for with the widest values, then the
+//! smallest value bits at that precision, by bisection; its last two trials are a format that passes and the one below that does not.
+
+use crate::check::Outcome;
+use crate::check::divergence::{Verdict, Watch};
+use crate::check::range::Range;
+use crate::compare::real;
+use crate::config::{Config, Mode};
+use crate::error::Error;
+use crate::lockstep::{self, Evaluation};
+use crate::model::integer::Integer;
+use crate::model::real::Real;
+use crate::model::secure::Secure;
+use crate::model::{Model, Tensors, execution_order};
+use crate::{generate, report};
+use fixtures::Dataset;
+use reference::fixed::{Coins, Tape};
+use reference::spec::{FixedSpec, ProbePoint, Rounding, SgdUnits, TrainSpec};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// How far below f64's the accuracy may be.
+pub const DEVIATIONS: f64 = 3.0;
+
+/// Steps that the three parties confirm.
+const CONFIRMED: usize = 3;
+
+/// Largest fraction bits.
+const FRACTION_BITS: u32 = 17;
+
+/// Largest value bits.
+const VALUE_BITS: u32 = 32;
+
+/// What one tensor's elements were over a training.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Extent {
+    /// Its name.
+    pub tensor: String,
+    /// Smallest and largest element of f64.
+    pub f64: (f64, f64),
+    /// The same of the integer model, real.
+    pub integer: (f64, f64),
+    /// Bits of the largest magnitude, in units of the tensor's scale.
+    pub bits: u32,
+    /// Bits that its range has.
+    pub allowed: u32,
+}
+
+impl Extent {
+    /// Bits to spare; negative if the range was left.
+    pub fn headroom(&self) -> i64 {
+        i64::from(self.allowed) - i64::from(self.bits)
+    }
+}
+
+/// What the training did in one format.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Trial {
+    /// The format.
+    pub fixed: FixedSpec,
+    /// Steps taken; fewer than asked for if the range was left.
+    pub steps: usize,
+    /// Part of the test set classified correctly, if the training ended.
+    pub accuracy: Option<f64>,
+    /// Why it does not pass.
+    pub failure: Option<String>,
+}
+
+/// What the last step of the training at the starting format looked like.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Health {
+    /// Layer.
+    pub layer: usize,
+    /// Units without a positive activation in the batch; hidden layers only.
+    pub dead: Option<(usize, usize)>,
+    /// Part of the weights whose gradient is not zero and whose velocity is: their update vanishes.
+    pub vanishing: f64,
+    /// Part of the weights whose velocity would never decay: rounding momentum times it gives it back.
+    pub stuck: f64,
+    /// The largest such velocity, units.
+    pub stuck_up_to: i64,
+}
+
+/// The whole answer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Advice {
+    schema: u32,
+    /// The command that repeats the starting run.
+    pub command: String,
+    /// What is trained; `fixed` is the format of the profile.
+    pub spec: TrainSpec,
+    /// Steps of each training.
+    pub steps: usize,
+    /// Part of the test set that f64 classifies correctly.
+    pub f64_accuracy: f64,
+    /// Extents at the starting format.
+    pub profile: Vec<Extent>,
+    /// The last step at the starting format.
+    pub health: Vec<Health>,
+    /// Every format that was tried.
+    pub trials: Vec<Trial>,
+    /// The smallest format that passes.
+    pub smallest: Option<FixedSpec>,
+    /// Its confirmation by three parties.
+    pub confirmed: Vec<Outcome>,
+}
+
+impl Advice {
+    /// Whether a format passes, and three parties agree.
+    pub fn holds(&self) -> bool {
+        self.smallest.is_some() && self.confirmed.iter().all(|c| c.passed)
+    }
+}
+
+/// Magnitude bits that a tensor may have: K - 1 for ordinary values. A velocity is multiplied by M < 2^s, a weight gradient by
+/// c < 2^10 and 2^x, before they are truncated from below 2^62.
+fn allowed(point: &ProbePoint, spec: &TrainSpec, units: &SgdUnits) -> u32 {
+    match point {
+        ProbePoint::WeightGradient(_) => 52 - units.extra,
+        ProbePoint::WeightVelocity(_) | ProbePoint::BiasVelocity(_) => 62 - units.shift,
+        _ => spec.fixed.value_bits - 1,
+    }
+}
+
+/// Smallest and largest element so far.
+#[derive(Debug, Default)]
+struct Extremes<T>(BTreeMap<ProbePoint, (T, T)>);
+
+impl<T: Copy + PartialOrd> Extremes<T> {
+    fn step(&mut self, tensors: &Tensors<T>) {
+        for (point, tensor) in tensors {
+            for &v in tensor {
+                let (lo, hi) = self.0.entry(*point).or_insert((v, v));
+                *lo = if v < *lo { v } else { *lo };
+                *hi = if v > *hi { v } else { *hi };
+            }
+        }
+    }
+}
+
+/// The training as f64 and as the integer model see it.
+struct Training<'a> {
+    config: &'a Config,
+    data: &'a Dataset,
+    batches: Vec<Vec<u32>>,
+    f64_accuracy: f64,
+    trials: Vec<Trial>,
+}
+
+impl<'a> Training<'a> {
+    fn batches(config: &Config, data: &Dataset) -> Vec<Vec<u32>> {
+        generate::batches(data.train.len(), config.spec.sgd.batch, config.seed).take(config.steps).collect()
+    }
+
+    /// Accuracy below which a format does not pass.
+    fn least_accuracy(&self) -> f64 {
+        let (p, n) = (self.f64_accuracy, self.data.test.len() as f64);
+        p - DEVIATIONS * (2.0 * p * (1.0 - p) / n).sqrt()
+    }
+
+    /// Trains in one format; `seen` is shown the tensors of every step. Stops where the range is left.
+    fn trial(&mut self, fixed: FixedSpec, mut seen: impl FnMut(&Tensors<i64>)) -> Result<bool, Error> {
+        let spec = TrainSpec { fixed, ..self.config.spec.clone() };
+        let mut trial = Trial { fixed, steps: 0, accuracy: None, failure: None };
+        match Integer::with_coins(spec.clone(), Coins::seeded(self.config.seed)) {
+            // A format that the specification refuses does not pass.
+            Err(e) => trial.failure = Some(e.to_string()),
+            Ok(mut side) => match generate::initial(&spec, self.config.seed) {
+                Err(e) => trial.failure = Some(e.to_string()),
+                Ok(start) => {
+                    side.load(&start)?;
+                    self.train(&mut side, &mut trial, &mut seen)?;
+                }
+            },
+        }
+        let passed = trial.failure.is_none();
+        self.trials.push(trial);
+        Ok(passed)
+    }
+
+    fn train(&self, side: &mut Integer, trial: &mut Trial, seen: &mut impl FnMut(&Tensors<i64>)) -> Result<(), Error> {
+        let (mut range, mut watch) = (Range::default(), Watch::new("integer", trial.fixed));
+        for (step, rows) in self.batches.iter().enumerate() {
+            let batch = generate::rows(&self.data.train, rows, trial.fixed);
+            let done = side.step(&batch, Tape::default())?;
+            trial.steps = step + 1;
+            seen(&done.tensors);
+            watch.step(step, &done.tensors, |&v| real(v, trial.fixed.fraction_bits));
+            range.step(step, &side.violations);
+            if let Some((step, violation)) = range.first() {
+                trial.failure = Some(format!("step {step}: {violation}"));
+                return Ok(());
+            }
+        }
+        let accuracy = Evaluation::of(self.data, trial.fixed).accuracy(side)?;
+        trial.accuracy = Some(accuracy);
+        let verdict = watch.verdict(accuracy, self.config.spec.network.classes(), false);
+        if verdict != Verdict::Trains {
+            trial.failure = Some(verdict.to_string());
+        } else if accuracy < self.least_accuracy() {
+            trial.failure =
+                Some(format!("accuracy {:.2} % is below {:.2} %", 100.0 * accuracy, 100.0 * self.least_accuracy()));
+        }
+        Ok(())
+    }
+
+    /// The smallest of lo..=hi that passes, given that hi does and as far as passing is monotone.
+    fn smallest(&mut self, lo: u32, hi: u32, fixed: impl Fn(u32) -> FixedSpec) -> Result<u32, Error> {
+        let (mut fails, mut passes) = (lo.saturating_sub(1), hi);
+        while passes - fails > 1 {
+            let middle = (passes + fails).div_ceil(2);
+            *(if self.trial(fixed(middle), |_| ())? { &mut passes } else { &mut fails }) = middle;
+        }
+        Ok(passes)
+    }
+}
+
+/// The last step's state of health.
+fn health(spec: &TrainSpec, units: &SgdUnits, tensors: &Tensors<i64>) -> Vec<Health> {
+    let half = match spec.rounding {
+        Rounding::Nearest => 1i128 << (units.shift - 1),
+        // Fair coins let every velocity decay on average.
+        Rounding::Probabilistic => i128::MAX,
+    };
+    let kept = |v: i64| {
+        v != 0 && half != i128::MAX && (i128::from(units.momentum) * i128::from(v) + half) >> units.shift == v.into()
+    };
+    let layer = |layer| {
+        let velocity = tensors.get(&ProbePoint::WeightVelocity(layer))?;
+        let gradient = tensors.get(&ProbePoint::WeightGradient(layer))?;
+        let n = velocity.len() as f64;
+        let vanishing = velocity.iter().zip(gradient).filter(|(v, g)| **v == 0 && **g != 0).count();
+        let dead = tensors.get(&ProbePoint::Activation(layer)).map(|active| {
+            (active.columns().into_iter().filter(|unit| unit.iter().all(|v| *v == 0)).count(), active.ncols())
+        });
+        Some(Health {
+            layer,
+            dead,
+            vanishing: vanishing as f64 / n,
+            stuck: velocity.iter().filter(|v| kept(**v)).count() as f64 / n,
+            stuck_up_to: velocity.iter().copied().filter(|v| kept(*v)).map(i64::abs).max().unwrap_or(0),
+        })
+    };
+    (1..=spec.network.layers()).filter_map(layer).collect()
+}
+
+/// Profiles the training of `config` and looks for the smallest format.
+///
+/// # Errors
+/// A side that cannot go on.
+pub fn run(config: &Config, data: &Dataset) -> Result<Advice, Error> {
+    let spec = &config.spec;
+    let units = spec.sgd.units(spec.fixed)?;
+    let mut f64_side = Real::new(spec.clone(), &generate::initial(spec, config.seed)?)?;
+    let (mut reals, mut integers) = (Extremes::<f64>::default(), Extremes::<i64>::default());
+    let batches = Training::batches(config, data);
+    for rows in &batches {
+        reals.step(&f64_side.step(&generate::rows(&data.train, rows, spec.fixed), Tape::default())?.tensors);
+    }
+    let f64_accuracy = Evaluation::of(data, spec.fixed).accuracy(&mut f64_side)?;
+    let mut training = Training { config, data, batches, f64_accuracy, trials: Vec::new() };
+
+    let mut last = Tensors::new();
+    training.trial(spec.fixed, |tensors| {
+        integers.step(tensors);
+        last.clone_from(tensors);
+    })?;
+    let widest = |fraction_bits| FixedSpec { fraction_bits, value_bits: VALUE_BITS };
+    let mut smallest = None;
+    if training.trial(widest(FRACTION_BITS), |_| ())? {
+        let f = training.smallest(4, FRACTION_BITS, widest)?;
+        let value_bits =
+            training.smallest(f + 5, VALUE_BITS, |value_bits| FixedSpec { fraction_bits: f, value_bits })?;
+        smallest = Some(FixedSpec { fraction_bits: f, value_bits });
+    }
+    let mut profile: Vec<_> = integers.0.iter().collect();
+    profile.sort_by_key(|(point, _)| execution_order(point));
+    let extent = |(point, &(lo, hi)): (&ProbePoint, &(i64, i64))| {
+        let scale = point.scale(spec.fixed, spec.sgd.extra_velocity_bits);
+        Extent {
+            tensor: point.to_string(),
+            f64: reals.0.get(point).copied().unwrap_or_default(),
+            integer: (real(lo, scale), real(hi, scale)),
+            bits: u64::BITS - lo.unsigned_abs().max(hi.unsigned_abs()).leading_zeros(),
+            allowed: allowed(point, spec, &units),
+        }
+    };
+    let confirmed = match smallest {
+        Some(fixed) => confirm(config, data, fixed)?,
+        None => Vec::new(),
+    };
+    Ok(Advice {
+        schema: report::SCHEMA,
+        command: config.command(&format!("--mode free --steps {}", config.steps)),
+        spec: spec.clone(),
+        steps: config.steps,
+        f64_accuracy,
+        profile: profile.into_iter().map(extent).collect(),
+        health: health(spec, &units, &last),
+        trials: training.trials,
+        smallest,
+        confirmed,
+    })
+}
+
+/// A few lock-step steps of three parties in this format: equal to the integer model, inside the bounds, in range.
+fn confirm(config: &Config, data: &Dataset, fixed: FixedSpec) -> Result<Vec<Outcome>, Error> {
+    let spec = TrainSpec { fixed, ..config.spec.clone() };
+    let config = Config { spec, mode: Mode::Lockstep, steps: config.steps.min(CONFIRMED), ..config.clone() };
+    let mut secure = Secure::start(config.spec.clone(), config.insecure_seed, true)?;
+    let found = lockstep::run(&config, data, &mut secure, |_| ())?;
+    Ok(found.checks.into_iter().filter(|c| c.name != "divergence").collect())
+}
+
+/// For people.
+pub fn text(advice: &Advice) -> String {
+    let (start, mut out) = (advice.spec.fixed, String::new());
+    let format = |f: FixedSpec| format!("f = {}, K = {}", f.fraction_bits, f.value_bits);
+    let _ = writeln!(
+        out,
+        "range profile at {}, {} steps\n{:<26} {:>12} {:>12} {:>12} {:>12} {:>5} {:>8} {:>9}",
+        format(start),
+        advice.steps,
+        "tensor",
+        "f64 min",
+        "f64 max",
+        "integer min",
+        "integer max",
+        "bits",
+        "allowed",
+        "headroom"
+    );
+    for e in &advice.profile {
+        let _ = writeln!(
+            out,
+            "{:<26} {:>12.5} {:>12.5} {:>12.5} {:>12.5} {:>5} {:>8} {:>9}",
+            e.tensor,
+            e.f64.0,
+            e.f64.1,
+            e.integer.0,
+            e.integer.1,
+            e.bits,
+            e.allowed,
+            e.headroom()
+        );
+    }
+    out.push_str(
+        "bits: of the largest magnitude in units; allowed: bits that keep the next operation in range\n\nlast step\n",
+    );
+    for h in &advice.health {
+        let dead = h.dead.map_or(String::new(), |(dead, of)| format!("{dead} of {of} units dead, "));
+        let stuck = match advice.spec.rounding {
+            Rounding::Nearest => {
+                format!(
+                    ", {:.1} % of the velocities stuck (up to {} units): rounding keeps them from decaying",
+                    100.0 * h.stuck,
+                    h.stuck_up_to
+                )
+            }
+            Rounding::Probabilistic => String::new(),
+        };
+        let _ = writeln!(out, "  layer {}: {dead}{:.1} % of the updates vanish{stuck}", h.layer, 100.0 * h.vanishing);
+    }
+    if advice.health.iter().any(|h| h.stuck > 0.0) && advice.spec.sgd.extra_velocity_bits == 0 {
+        out.push_str("  --velocity-bits 8 keeps velocities finer and lets them decay\n");
+    }
+    let _ = writeln!(out, "\nformats tried; f64 reaches {:.2} %", 100.0 * advice.f64_accuracy);
+    for t in &advice.trials {
+        let accuracy = t.accuracy.map_or(format!("stopped at step {}", t.steps), |a| format!("{:.2} %", 100.0 * a));
+        let verdict = t.failure.as_ref().map_or("passes".into(), |f| format!("fails: {f}"));
+        let _ = writeln!(out, "  {:<16} {:<20} {verdict}", format(t.fixed), accuracy);
+    }
+    let Some(fixed) = advice.smallest else {
+        out.push_str("\nno format passes: the training itself leaves every range; lower --lr or choose another head\n");
+        return out;
+    };
+    let below = |f: u32, k: u32| {
+        advice
+            .trials
+            .iter()
+            .find(|t| (t.fixed.fraction_bits, t.fixed.value_bits) == (f, k) && t.failure.is_some())
+            .map_or("is the least that the arithmetic takes".to_owned(), |t| {
+                format!("one bit fewer fails ({})", t.failure.as_deref().unwrap_or_default())
+            })
+    };
+    let (f, k) = (fixed.fraction_bits, fixed.value_bits);
+    let _ = writeln!(
+        out,
+        "\nsmallest: --fraction-bits {f} --value-bits {k}\n  fraction bits {f}: {}\n  value bits {k}: {}\n",
+        below(f - 1, VALUE_BITS),
+        below(f, k - 1)
+    );
+    for c in &advice.confirmed {
+        let _ = writeln!(out, "{}  {:<15} {}", if c.passed { "PASS" } else { "FAIL" }, c.name, c.summary);
+    }
+    for failure in advice.confirmed.iter().filter_map(|c| c.failure.as_ref()) {
+        let _ = writeln!(out, "\n{failure}");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+    use fixtures::Split;
+    use ndarray::array;
+    use reference::spec::{Head, SgdSpec};
+
+    /// Images of 4 x 4 pixels whose class shows in one of them.
+    fn data() -> Dataset {
+        let split = |rows: usize| Split {
+            images: (0..rows * 16).map(|i| if i % 16 == i / 16 % 10 { 255 } else { (i * 37 % 41) as u8 }).collect(),
+            labels: (0..rows).map(|i| (i % 10) as u8).collect(),
+            height: 4,
+            width: 4,
+        };
+        Dataset { train: split(200), test: split(200) }
+    }
+
+    fn config(rounding: Rounding) -> Config {
+        let sgd = SgdSpec { batch: 20, learning_rate: 0.5, ..SgdSpec::default() };
+        let training = config::Training { head: Head::Softmax, layers: 1, hidden: 8, rounding, epsilon: 0.1, sgd };
+        Config {
+            spec: training.spec(16).unwrap(),
+            mode: Mode::Free,
+            steps: 60,
+            seed: 2,
+            insecure_seed: None,
+            data: None,
+            only_step: None,
+            only_probe: None,
+        }
+    }
+
+    #[test]
+    fn the_named_format_passes_and_the_ones_below_do_not() {
+        let (config, data) = (config(Rounding::Probabilistic), data());
+        let advice = run(&config, &data).unwrap();
+        let smallest = advice.smallest.expect("the data is easy");
+        assert!(advice.holds() && advice.f64_accuracy > 0.9, "{}", text(&advice));
+        let trial = |f, k| {
+            let found = advice.trials.iter().find(|t| (t.fixed.fraction_bits, t.fixed.value_bits) == (f, k));
+            found.map(|t| t.failure.is_none())
+        };
+        let (f, k) = (smallest.fraction_bits, smallest.value_bits);
+        assert!(f < 16 && k < 32, "{smallest:?}");
+        assert_eq!(trial(f, k), Some(true), "{}", text(&advice));
+        assert!(f == 4 || trial(f - 1, 32) == Some(false), "{}", text(&advice));
+        assert!(k == f + 5 || trial(f, k - 1) == Some(false), "{}", text(&advice));
+        assert!(advice.profile.iter().all(|e| e.headroom() > 0));
+        assert!(text(&advice).contains(&format!("smallest: --fraction-bits {f} --value-bits {k}")));
+    }
+
+    #[test]
+    fn velocities_up_to_four_units_are_stuck_under_nearest_rounding_only() {
+        let spec = config(Rounding::Nearest).spec;
+        let units = spec.sgd.units(spec.fixed).unwrap();
+        let tensors = Tensors::from([
+            (ProbePoint::WeightVelocity(1), array![[0, 0, 4, -4, 5, -6, 9, 100]]),
+            (ProbePoint::WeightGradient(1), array![[0, 9, 0, 0, 0, 0, 0, 0]]),
+            (ProbePoint::Activation(1), array![[0, 3], [0, 0]]),
+        ]);
+        let [nearest] = health(&spec, &units, &tensors)[..] else { panic!("one layer") };
+        // M is rounded down here: M 5 stays just below 4.5 and goes to 4.
+        assert_eq!((nearest.stuck, nearest.vanishing, nearest.dead), (2.0 / 8.0, 1.0 / 8.0, Some((1, 2))));
+        assert_eq!(nearest.stuck_up_to, 4);
+        let spec = TrainSpec { rounding: Rounding::Probabilistic, ..spec };
+        assert_eq!(health(&spec, &units, &tensors)[0].stuck, 0.0);
+    }
+}
