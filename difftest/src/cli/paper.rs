@@ -3,7 +3,7 @@
 use super::{Verdict, parse_head, parse_rounding, print};
 use crate::config;
 use crate::error::Error;
-use crate::paper::cell::{Cell, Id, Setup, Side};
+use crate::paper::cell::{Cell, Id, MOST_LAYERS, Setup, Side};
 use crate::paper::grid::{self, Grid, weight};
 use crate::paper::side::Data;
 use crate::paper::store::Store;
@@ -111,8 +111,8 @@ impl Run {
         positive("--epochs", self.epochs > 0)?;
         positive("--seeds", self.seeds > 0)?;
         positive("--rows", self.rows != Some(0))?;
-        if let Some(bad) = self.layers.iter().find(|l| !(1..=64).contains(*l)) {
-            return Err(Error::Usage(format!("--layers has {bad}; depths are 1 to 64")));
+        if let Some(bad) = self.layers.iter().find(|l| !(1..=MOST_LAYERS).contains(*l)) {
+            return Err(Error::Usage(format!("--layers has {bad}; depths are 1 to {MOST_LAYERS}")));
         }
         Ok(Grid {
             sides: self.sides.clone(),

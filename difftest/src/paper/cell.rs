@@ -11,6 +11,9 @@ use std::str::FromStr;
 /// Version of a cell's file: raised when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 1;
 
+/// Layers of the deepest network.
+pub const MOST_LAYERS: usize = 64;
+
 /// Who trains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
@@ -107,8 +110,9 @@ impl FromStr for Id {
                 epochs: usize::try_from(epochs).ok()?,
                 velocity_bits: u32::try_from(velocity_bits).ok()?,
             };
+            let possible = (1..=MOST_LAYERS).contains(&id.layers) && id.epochs > 0;
             // One spelling each: f64 has no rounding, the others have one, and `-v0` is not written.
-            (id.to_string() == text && rounding.is_none() == (id.side == Side::F64)).then_some(id)
+            (possible && id.to_string() == text && rounding.is_none() == (id.side == Side::F64)).then_some(id)
         };
         parse().ok_or_else(|| {
             format!("{text:?} is no cell; cells look like secure-softmax-l2-prob-s1-e20, --list shows them")
@@ -367,6 +371,9 @@ pub(crate) mod tests {
             "secure-softmax-l02-prob-s1-e20",
             "secure--l2-prob-s1-e20",
             "x-softmax-l2-prob-s1-e20",
+            "f64-softmax-l0-s1-e20",
+            "f64-softmax-l65-s1-e20",
+            "f64-softmax-l1-s1-e0",
             "secure-softmax-l2-prob-s1-e20-",
         ] {
             assert!(text.parse::<Id>().unwrap_err().contains("--list"), "{text}");

@@ -136,9 +136,11 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Cell, Error> {
     if cell.schema != SCHEMA {
         return Err(refuse(format!("schema {}, this program writes {SCHEMA}", cell.schema)));
     }
-    if path.file_stem().and_then(|s| s.to_str()) != Some(&cell.id.to_string()) {
+    let named = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default().parse::<Id>();
+    if named.as_ref() != Ok(&cell.id) {
         return Err(refuse(format!("the file holds cell {}", cell.id)));
     }
+    cell.setup.spec(&cell.id, cell.setup.learning_rate).map_err(|e| refuse(e.to_string()))?;
     if cell.attempts.is_empty() || cell.attempts.iter().any(|a| a.epochs.is_empty()) {
         return Err(refuse("an attempt without an epoch".into()));
     }
@@ -204,6 +206,7 @@ mod tests {
             (text(&good).replace("\"schema\":1", "\"schema\":9"), "schema 9"),
             (text(&cell("f64-softmax-l2-s1-e1", &[0.5])), "holds cell f64-softmax-l2"),
             (text(&empty), "without an epoch"),
+            (text(&good).replace("\"classes\":10", "\"classes\":1"), "class count"),
         ] {
             fs::write(store.path(&good.id), content).unwrap();
             let error = store.all().unwrap_err().to_string();

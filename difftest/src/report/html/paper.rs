@@ -58,7 +58,7 @@ fn claims(page: &mut Page, found: &Findings) {
         };
         let lines: String = c.numbers.iter().map(|n| format!("<li>{}</li>", escape(n))).collect();
         page.push(&format!(
-            "<h3><b class=\"{class}\">{}</b> {}</h3>\n<p>{}</p>\n<details><summary>{} lines of numbers</summary><ul>{lines}</ul></details>",
+            "<h3><b class=\"{class}\">{}</b> {}</h3>\n<p>{}</p>\n<details><summary>numbers ({})</summary><ul>{lines}</ul></details>",
             c.verdict,
             escape(c.name),
             escape(&c.statement),
