@@ -17,11 +17,13 @@
 //! * this file: what one elementary function of `docs/arithmetic.md` adds, by function and rounding, with the reason;
 //! * [`interval`]: enclosures with outward rounding;
 //! * [`head`]: enclosures of the heads, row by row, for either outcome of a comparison;
-//! * [`network`]: the walk through one training step.
+//! * [`network`]: the walk through one training step;
+//! * [`statistical`]: beside this worst case, what holds but for one run in 2^40.
 
 pub mod head;
 pub mod interval;
 pub mod network;
+pub mod statistical;
 
 use reference::spec::{FixedSpec, Rounding};
 

@@ -1,7 +1,7 @@
 //! Lock-step: at each step all sides start from the same opened weights and velocities, and every probed tensor is compared.
 
-use crate::bound;
-use crate::bound::network::Bounds;
+use crate::bound::network::{Bounded, Bounds};
+use crate::bound::{self, statistical};
 use crate::budget::{self, Budget};
 use crate::check::Outcome;
 use crate::check::bit_exact::BitExact;
@@ -40,11 +40,31 @@ pub struct Detail {
     pub verdict: &'static str,
 }
 
+/// Bound / largest error, of each step in which anything differed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tightness {
+    /// Of the worst-case bound.
+    pub worst_case: Vec<f64>,
+    /// Of the statistical bound.
+    pub statistical: Vec<f64>,
+}
+
+/// The median; `None` of nothing.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied()
+}
+
 /// What a run found.
 #[derive(Debug)]
 pub struct Findings {
     /// By tensor, all judged steps together.
     pub tensors: BTreeMap<ProbePoint, Comparison>,
+    /// The same elements under the statistical bound, where there is one.
+    pub statistical: BTreeMap<ProbePoint, Comparison>,
+    /// How tight both bounds were in each step.
+    pub tightness: BTreeMap<ProbePoint, Tightness>,
     /// The cause of every difference, step by step.
     pub budgets: Vec<(usize, Budget)>,
     /// The worst elements of the tensor asked for with `--probe`.
@@ -96,6 +116,8 @@ pub fn run_watched<S: Opens>(
     secure.load(&parameters)?;
 
     let mut tensors: BTreeMap<ProbePoint, Comparison> = BTreeMap::new();
+    let mut statistics: BTreeMap<ProbePoint, Comparison> = BTreeMap::new();
+    let mut tightness: BTreeMap<ProbePoint, Tightness> = BTreeMap::new();
     let (mut details, mut budgets) = (Vec::new(), Vec::new());
     let (mut bit_exact, mut gradient_bound, mut range) =
         (BitExact::default(), GradientBound::default(), Range::default());
@@ -162,11 +184,24 @@ pub fn run_watched<S: Opens>(
             };
             if let Some(bounds) = &bounds {
                 judged += 1;
+                // The failure probability is the run's, whatever part of it is looked at.
+                let elements: u64 = bounds.values().map(|b| b.radius.len() as u64).sum();
+                let factor = statistical::factor(elements.saturating_mul(config.steps as u64));
+                let (x, labels, reals) = (&batch.reals, &batch.labels, &real_step.tensors);
+                let mut radii = statistical::step(spec, &start, x, labels, reals, bounds, factor)?.unwrap_or_default();
                 for (point, bounded) in bounds.iter().filter(|(p, _)| wanted(p)) {
                     let Some(units) = secure_step.tensors.get(point) else { continue };
                     let scale = point.scale(spec.fixed, extra);
                     let comparison = compare::tensor(step, &real_step.tensors[point], units, scale, bounded);
+                    let steps = tightness.entry(*point).or_default();
+                    steps.worst_case.extend(comparison.tightness());
                     tensors.entry(*point).or_insert_with(Comparison::empty).merge(comparison);
+                    if let Some(radius) = radii.remove(point) {
+                        let bounded = Bounded { radius, ambiguous: bounded.ambiguous.clone() };
+                        let comparison = compare::tensor(step, &real_step.tensors[point], units, scale, &bounded);
+                        steps.statistical.extend(comparison.tightness());
+                        statistics.entry(*point).or_insert_with(Comparison::empty).merge(comparison);
+                    }
                     if config.only_probe.is_some() {
                         details.extend(worst(config, step, *point, bounds, sides));
                     }
@@ -196,14 +231,25 @@ pub fn run_watched<S: Opens>(
         .collect();
     let checks = vec![
         bit_exact.finish(),
-        error_bound::finish(config, &tensors, judged, unjudged),
+        error_bound::finish(config, &tensors, &statistics, judged, unjudged),
         gradient_bound.finish(config),
         range.finish(config),
         divergence::finish(config, &divergence),
     ];
     details.sort_by(|a: &Detail, b| (b.error / b.bound).total_cmp(&(a.error / a.bound)));
     details.truncate(DETAILS);
-    Ok(Findings { tensors, budgets, details, checks, divergence, accuracy, spent, steps })
+    Ok(Findings {
+        tensors,
+        statistical: statistics,
+        tightness,
+        budgets,
+        details,
+        checks,
+        divergence,
+        accuracy,
+        spent,
+        steps,
+    })
 }
 
 /// The elements of one tensor that came nearest to their bounds.

@@ -9,7 +9,7 @@ use crate::check::{Outcome, divergence::Verdict};
 use crate::compare::Comparison;
 use crate::config::{Config, Mode};
 use crate::error::Error;
-use crate::lockstep::Detail;
+use crate::lockstep::{Detail, Tightness, median};
 use crate::model::{Spent, execution_order};
 use crate::{freerun, lockstep};
 use reference::spec::ProbePoint;
@@ -18,6 +18,21 @@ use std::path::Path;
 
 /// Version of the JSON report: raised when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 1;
+
+/// A tensor under the statistical bound, which a run exceeds by chance with probability 2^-40 at most.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct StatisticalRow {
+    /// Elements outside it.
+    pub outside: u64,
+    /// Bound of the element with the largest error, units.
+    pub bound_units: f64,
+    /// Largest bound, units.
+    pub max_bound_units: f64,
+    /// Largest error / bound of one element.
+    pub closest: f64,
+    /// Median over the steps of bound / largest error.
+    pub median_tightness: Option<f64>,
+}
 
 /// One row of the table of tensors. Errors and bounds in units of 2^-f and in reals.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -48,10 +63,20 @@ pub struct TensorRow {
     pub tightness: Option<f64>,
     /// Largest error / bound of one element.
     pub closest: f64,
+    /// Median over the steps of bound / largest error.
+    pub median_tightness: Option<f64>,
+    /// The statistical bound, under probabilistic rounding, of tensors that have one of their own.
+    pub statistical: Option<StatisticalRow>,
 }
 
 impl TensorRow {
-    fn new(point: &ProbePoint, c: &Comparison, unit: f64) -> Self {
+    fn new(
+        point: &ProbePoint,
+        c: &Comparison,
+        statistical: Option<&Comparison>,
+        tightness: Option<&Tightness>,
+        unit: f64,
+    ) -> Self {
         TensorRow {
             tensor: point.to_string(),
             elements: c.elements,
@@ -66,6 +91,14 @@ impl TensorRow {
             max_bound_units: c.max_bound / unit,
             tightness: c.tightness(),
             closest: c.closest,
+            median_tightness: tightness.and_then(|t| median(&t.worst_case)),
+            statistical: statistical.map(|s| StatisticalRow {
+                outside: s.outside,
+                bound_units: s.bound_there / unit,
+                max_bound_units: s.max_bound / unit,
+                closest: s.closest,
+                median_tightness: tightness.and_then(|t| median(&t.statistical)),
+            }),
         }
     }
 }
@@ -168,12 +201,26 @@ impl Report {
     /// Of a lock-step run.
     pub fn lockstep(config: &Config, test_rows: usize, found: lockstep::Findings) -> Self {
         debug_assert_eq!(config.mode, Mode::Lockstep);
-        let lockstep::Findings { tensors, budgets, details, checks, divergence, accuracy, spent, steps } = found;
+        let lockstep::Findings {
+            tensors,
+            statistical,
+            tightness,
+            budgets,
+            details,
+            checks,
+            divergence,
+            accuracy,
+            spent,
+            steps,
+        } = found;
         let unit = 1.0 / config.spec.fixed.one() as f64;
         let mut tensors: Vec<_> = tensors.iter().collect();
         tensors.sort_by_key(|(point, _)| execution_order(point));
         Report {
-            tensors: tensors.into_iter().map(|(point, c)| TensorRow::new(point, c, unit)).collect(),
+            tensors: tensors
+                .into_iter()
+                .map(|(point, c)| TensorRow::new(point, c, statistical.get(point), tightness.get(point), unit))
+                .collect(),
             budget: budget::rows(&budget::merged(&budgets), unit),
             budget_steps: budgets
                 .iter()

@@ -54,11 +54,11 @@ pub const SPLIT: usize = 6;
 #[derive(Debug, Clone, Copy)]
 pub struct HeadRules {
     head: Head,
-    errors: Errors,
+    pub(super) errors: Errors,
     /// The threshold of the real side.
     real_threshold: f64,
     /// The smallest value for which the comparison is true.
-    smallest_yes: f64,
+    pub(super) smallest_yes: f64,
     /// The largest value for which it is false.
     largest_no: f64,
     /// The regulariser e of `relu-eps`, 0 otherwise.

@@ -297,7 +297,7 @@ fn update(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::compare::{self, Comparison};
     use crate::model::integer::Integer;
@@ -311,7 +311,7 @@ mod tests {
 
     const BATCH: usize = 24;
 
-    fn spec(head: Head, rounding: Rounding, layers: usize, extra_velocity_bits: u32) -> TrainSpec {
+    pub(in crate::bound) fn spec(head: Head, rounding: Rounding, layers: usize, extra_velocity_bits: u32) -> TrainSpec {
         TrainSpec {
             network: NetworkSpec::dense(20, 9, 6, layers),
             head,
@@ -323,7 +323,7 @@ mod tests {
     }
 
     /// Parameters and a batch that make every part of a network work: logits of a few units of size, both signs, live velocities.
-    fn inputs(spec: &TrainSpec, rng: &mut ChaCha12Rng) -> (Parameters, Batch) {
+    pub(in crate::bound) fn inputs(spec: &TrainSpec, rng: &mut ChaCha12Rng) -> (Parameters, Batch) {
         let one = spec.fixed.one() as f64;
         let mut units = |limit: f64| (rng.random_range(-limit..limit) * one).round() as i64;
         let layers = (1..=spec.network.layers())

@@ -1,35 +1,55 @@
-//! `error-bound`: every element of every probed tensor lies inside its proven bound around f64, or agrees with one outcome of the
-//! comparisons it depends on.
+//! `error-bound`: every element of every probed tensor lies inside its proven bounds around f64, or agrees with one outcome of the
+//! comparisons it depends on. Two bounds, judged and named apart: the worst case over all coins, and under probabilistic rounding the
+//! statistical one, which chance exceeds in one of 2^40 runs at most.
 
 use super::Outcome;
+use crate::bound::statistical::LOG2_FAILURE;
 use crate::compare::{Comparison, place};
 use crate::config::Config;
 use crate::failure::{Failure, Sides};
 use crate::model::execution_order;
 use reference::spec::ProbePoint;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
-/// The verdict on all comparisons; `judged` steps were compared, the others not, for the reason given.
+/// The verdict on all comparisons under either bound; `judged` steps were compared, the others not, for the reason given.
 pub fn finish(
     config: &Config,
-    tensors: &BTreeMap<ProbePoint, Comparison>,
+    tensors: &Comparisons,
+    statistical: &Comparisons,
     judged: usize,
     unjudged: Option<String>,
 ) -> Outcome {
-    let sum = |of: fn(&Comparison) -> u64| tensors.values().map(of).sum::<u64>();
-    let (elements, ambiguous, outside) = (sum(|c| c.elements), sum(|c| c.ambiguous), sum(|c| c.outside));
+    let sum = |list: &Comparisons, of: fn(&Comparison) -> u64| list.values().map(of).sum::<u64>();
+    let (elements, ambiguous) = (sum(tensors, |c| c.elements), sum(tensors, |c| c.ambiguous));
+    let outside = sum(tensors, |c| c.outside);
     let mut summary =
         format!("{outside} of {elements} elements of {judged} steps outside their bound, {ambiguous} ambiguous");
+    if !statistical.is_empty() {
+        let (outside, elements) = (sum(statistical, |c| c.outside), sum(statistical, |c| c.elements));
+        let _ = write!(
+            summary,
+            "; {outside} of {elements} outside the statistical one (by chance: 2^{LOG2_FAILURE} a run)"
+        );
+    }
     if let Some(reason) = unjudged {
         summary.push_str("; ");
         summary.push_str(&reason);
     }
-    // The first step, and within it the tensor that is computed first.
+    let failure =
+        first(config, tensors, "worst-case bound").or_else(|| first(config, statistical, "statistical bound"));
+    Outcome::new("error-bound", summary, failure)
+}
+
+type Comparisons = BTreeMap<ProbePoint, Comparison>;
+
+/// The text of the first element outside: the first step, and within it the tensor that is computed first.
+fn first(config: &Config, tensors: &Comparisons, kind: &str) -> Option<String> {
     let first = tensors
         .iter()
         .filter_map(|(p, c)| c.first_outside.as_ref().map(|f| (p, f)))
         .min_by_key(|(p, f)| (f.0, execution_order(p)));
-    let failure = first.map(|(point, (step, e))| {
+    first.map(|(point, (step, e))| {
         let scale = point.scale(config.spec.fixed, config.spec.sgd.extra_velocity_bits);
         let unit = 2f64.powi(config.spec.fixed.fraction_bits as i32);
         Failure {
@@ -37,7 +57,7 @@ pub fn finish(
             at: format!("step {step}, {}", place(point, e.index)),
             sides: Sides { real: Some(e.real), integer: None, secure: Some(e.units), scale },
             what: format!(
-                "error {:.4} units   bound {:.4} units of 2^-{}",
+                "error {:.4} units   {kind} {:.4} units of 2^-{}",
                 e.error * unit,
                 e.bound * unit,
                 config.spec.fixed.fraction_bits
@@ -45,6 +65,5 @@ pub fn finish(
             repeat: format!("--step {step} --probe {point}"),
         }
         .text(config)
-    });
-    Outcome::new("error-bound", summary, failure)
+    })
 }

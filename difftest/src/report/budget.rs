@@ -75,11 +75,13 @@ fn shares(row: &BudgetRow) -> String {
     if list.is_empty() { "no difference".into() } else { list.join(", ") }
 }
 
+/// The tensors that a summary shows.
+pub const SHOWN: [&str; 4] = ["logits", "head_gradient", "layer1/dW", "layer1/weights"];
+
 /// What explains the differences of the tensors that matter most, one line each.
 pub fn summary(rows: &[BudgetRow]) -> String {
     let mut out = String::new();
-    let shown = ["logits", "head_gradient", "layer1/dW", "layer1/weights"];
-    for (i, row) in rows.iter().filter(|r| shown.contains(&r.tensor.as_str())).enumerate() {
+    for (i, row) in rows.iter().filter(|r| SHOWN.contains(&r.tensor.as_str())).enumerate() {
         let head = if i == 0 { "cause of the differences" } else { "" };
         let _ = writeln!(out, "{head:<26} {:<15} {}", row.tensor, shares(row));
     }

@@ -103,6 +103,21 @@ fn table(rows: &[TensorRow], f: u32) -> String {
     out
 }
 
+/// How tight the bounds of the tensors that matter most were.
+fn medians(rows: &[TensorRow]) -> String {
+    let mut out = String::new();
+    let value = |v: Option<f64>| v.map_or("-".into(), short);
+    for row in rows.iter().filter(|r| budget::SHOWN.contains(&r.tensor.as_str())) {
+        let head = if out.is_empty() { "median tightness" } else { "" };
+        let _ = write!(out, "{head:<26} {:<15} worst case {}", row.tensor, value(row.median_tightness));
+        if let Some(s) = &row.statistical {
+            let _ = write!(out, ", statistical {} (bound {} units)", value(s.median_tightness), short(s.bound_units));
+        }
+        out.push('\n');
+    }
+    out
+}
+
 fn details(report: &Report) -> String {
     let mut out = String::from("\nnearest to their bounds\n");
     for d in &report.details {
@@ -183,6 +198,7 @@ pub fn body(report: &Report) -> String {
         out += &table(&report.tensors, report.config.spec.fixed.fraction_bits);
     }
     out += &budget::summary(&report.budget);
+    out += &medians(&report.tensors);
     if !report.details.is_empty() {
         out += &details(report);
     }
