@@ -349,7 +349,7 @@ fn judge(file: &StepFile, tape: Tape, secure: Option<&Tensors<i64>>) -> Result<V
         bit_exact.step(&config, file.step, &model, secure, everything);
         checks.push(bit_exact.finish());
     }
-    checks.push(error_bound::finish(&config, &tensors, usize::from(range.first().is_none()), None));
+    checks.push(error_bound::finish(&config, &tensors, &BTreeMap::new(), usize::from(range.first().is_none()), None));
     checks.push(gradient.finish(&config));
     checks.push(range.finish(&config));
     Ok(checks)
