@@ -2,6 +2,7 @@
 
 pub mod advise;
 pub mod check;
+pub mod faults;
 pub mod fixtures;
 pub mod functions;
 pub mod head;
@@ -44,6 +45,8 @@ enum Command {
     Head(head::Args),
     /// Time secure training against plaintext training, without checks
     Time(time::Args),
+    /// Plant faults in the secure side and show what finds them (only in a build with the feature `faults`)
+    Faults(faults::Args),
     /// Write or check the recorded results in fixtures/golden
     Fixtures(fixtures::Args),
     /// Show the range that every tensor uses, and name the smallest number format in which the training works
@@ -86,6 +89,7 @@ pub fn main() -> ExitCode {
         Some(Command::Paper(args)) => paper::run(args),
         Some(Command::Head(args)) => head::run(args),
         Some(Command::Time(args)) => time::run(args),
+        Some(Command::Faults(args)) => faults::run(args),
         Some(Command::Fixtures(args)) => fixtures::run(args),
         Some(Command::Functions(args)) => functions::run(args),
         Some(Command::Advise(args)) => advise::run(args),

@@ -25,6 +25,8 @@ pub mod compare;
 pub mod config;
 pub mod error;
 pub mod failure;
+#[cfg(feature = "faults")]
+pub mod faults;
 pub mod freerun;
 pub mod functions;
 pub mod generate;

@@ -7,6 +7,7 @@
 use crate::clock::Phase;
 use crate::cost::Spent;
 use crate::error::{Error, Result};
+use crate::fault::{Fault, planted};
 use crate::kernel::Kernel;
 use crate::net::Channel;
 use crate::net::memory::network;
@@ -140,6 +141,7 @@ struct Worker {
     spec: TrainSpec,
     layers: Vec<LayerShare>,
     data: Option<(Factor, Share)>,
+    failed: bool,
 }
 
 type Job = Box<dyn FnOnce(&mut Worker) + Send>;
@@ -213,7 +215,9 @@ impl Engine {
                 let (send, receive) = channel();
                 let job = Arc::clone(&job);
                 let task: Job = Box::new(move |w| {
-                    let _ = send.send(job(w, input));
+                    let answer = job(w, input);
+                    w.failed |= answer.as_ref().is_err_and(|e| !matches!(e, Error::Misuse(_)));
+                    let _ = send.send(answer);
                 });
                 // A party whose thread is gone answers by its closed channel.
                 let _ = party.send(task);
@@ -342,11 +346,12 @@ impl Engine {
                 return Err(Error::misuse("no data shared; load_data first"));
             };
             let before = w.party.spent();
-            for rows in batches.iter() {
+            for (k, rows) in batches.iter().enumerate() {
                 if let Some(bad) = rows.iter().find(|&&r| r as usize >= x.rows) {
                     return Err(Error::misuse(format!("row {bad} of a data set of {}", x.rows)));
                 }
-                let (x, y) = (x.gather(rows), gather(y, rows));
+                let stale = planted(Fault::StaleBatch) && k > 0 && k + 1 == batches.len();
+                let (x, y) = (x.gather(if stale { &batches[k - 1] } else { rows }), gather(y, rows));
                 w.party.run(train::step(&w.party, &w.spec, &mut w.layers, Matrix::from(&x), &y))?;
             }
             Ok((w.party.spent().since(&before), ()))
@@ -508,8 +513,11 @@ fn party_thread(
     };
     party.threads = threads;
     let _ = ready.send(Ok(()));
-    let mut worker = Worker { party, spec, layers: Vec::new(), data: None };
-    while let Ok(job) = jobs.recv() {
+    let mut worker = Worker { party, spec, layers: Vec::new(), data: None, failed: false };
+    // A party that failed leaves, and its closed channels wake the others.
+    while !worker.failed
+        && let Ok(job) = jobs.recv()
+    {
         job(&mut worker);
     }
 }
@@ -586,7 +594,7 @@ fn put_together(records: Vec<Record>, rounding: Rounding) -> Result<(Vec<Probe>,
 }
 
 /// The rounding of every truncation from the views of parties 0 and 1.
-pub(crate) fn roundings(
+pub fn roundings(
     views_0: Vec<TruncationView>,
     views_1: Vec<TruncationView>,
     rounding: Rounding,

@@ -24,6 +24,7 @@ mod conformance;
 pub mod cost;
 pub mod engine;
 pub mod error;
+pub mod fault;
 pub mod kernel;
 pub mod net;
 pub mod nn;

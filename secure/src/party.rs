@@ -7,6 +7,7 @@
 use crate::clock::{Clock, Phase};
 use crate::cost::Spent;
 use crate::error::{Error, Result};
+use crate::fault::{Fault, planted};
 use crate::net::recorded::Said;
 use crate::net::{Channel, Mailboxes, Neighbour};
 use crate::prg::{Seed, Stream, Ticket, fresh_seed};
@@ -137,6 +138,7 @@ impl Party {
         seed: Option<Seed>,
     ) -> Result<Self> {
         let mine = match seed {
+            _ if planted(Fault::SeedFixed) => Seed::default(),
             Some(s) => s,
             None => fresh_seed()?,
         };

@@ -4,6 +4,7 @@
 //! exchanged once; a [`Ticket`] is drawn by every protocol call at all three parties in the same order, and every draw names its
 //! ticket and purpose, so that no two draws use the same (key, counter) pair however the calls interleave.
 
+use crate::fault::{Fault, planted};
 use crate::kernel::CtrKey;
 use std::cell::RefCell;
 
@@ -41,6 +42,7 @@ impl Stream {
             let fresh = self.used.borrow_mut().insert((ticket.0, purpose));
             assert!(fresh, "randomness drawn twice: call {}, purpose {purpose}", ticket.0);
         }
+        let ticket = if planted(Fault::StreamReused) { Ticket(0) } else { ticket };
         // First block: ticket (64 bits), purpose (8 bits), block (56 bits).
         let start = (u128::from(ticket.0) << 64) | (u128::from(purpose) << 56);
         if let Some(audit) = self.audit.borrow_mut().as_mut()
@@ -94,6 +96,13 @@ impl Draw<'_> {
         self.start + (at / 2) as u128
     }
 
+    /// What a draw of 32-bit words would do.
+    fn narrow(&self, at: usize, out: &mut [u64], f: fn(u64, u64) -> u64) {
+        let mut words = vec![0; out.len()];
+        self.fill(at, &mut words);
+        out.iter_mut().zip(words).for_each(|(o, w)| *o = f(*o, w >> 32));
+    }
+
     /// out[i] = word at + i.
     pub fn fill(&self, at: usize, out: &mut [u64]) {
         self.key.fill(self.block(at), out);
@@ -101,11 +110,17 @@ impl Draw<'_> {
 
     /// out[i] += word at + i, wrapping.
     pub fn add(&self, at: usize, out: &mut [u64]) {
+        if planted(Fault::StreamNarrow) {
+            return self.narrow(at, out, u64::wrapping_add);
+        }
         self.key.add_fill(self.block(at), out);
     }
 
     /// out[i] -= word at + i, wrapping.
     pub fn sub(&self, at: usize, out: &mut [u64]) {
+        if planted(Fault::StreamNarrow) {
+            return self.narrow(at, out, u64::wrapping_sub);
+        }
         self.key.sub_fill(self.block(at), out);
     }
 

@@ -1,6 +1,7 @@
 //! A dense layer and ReLU: sections 4 and 11 of the arithmetic.
 
 use crate::error::{Error, Result};
+use crate::fault::{Fault, planted};
 use crate::party::Party;
 use crate::protocol::compare::sign;
 use crate::protocol::multiply::{Matrix, matmul_parts, multiply};
@@ -32,9 +33,11 @@ pub async fn forward(p: &Party, x: Matrix<'_>, layer: &LayerShare, name: &str) -
         return Err(Error::misuse(format!("bias has {} elements, the layer {} outputs", layer.bias.len(), z.cols)));
     }
     for row in z.part.chunks_exact_mut(z.cols.max(1)) {
-        row.iter_mut().zip(&layer.bias.own).for_each(|(z, b)| *z = z.wrapping_add(b << f));
+        let shift = if planted(Fault::BiasShift) { 0 } else { f };
+        row.iter_mut().zip(&layer.bias.own).for_each(|(z, b)| *z = z.wrapping_add(b << shift));
     }
-    truncate_product(p, z, f, name).await
+    let z = truncate_product(p, z, f, name).await?;
+    Ok(if planted(Fault::Unit) { z.plus_public(p.id, 1) } else { z })
 }
 
 /// (mask, ReLU): mask = [z > 0] as ring elements, ReLU(z) = mask z.
@@ -44,7 +47,8 @@ pub async fn forward(p: &Party, x: Matrix<'_>, layer: &LayerShare, name: &str) -
 pub async fn relu(p: &Party, z: &Share) -> Result<(Share, Share)> {
     let (rows, cols) = z.shape();
     let z = z.clone().reshape(1, rows * cols);
-    let positive = sign(p, &z.map(u64::wrapping_neg)).await?;
+    let below = if planted(Fault::ReluAtZero) { z.clone().plus_public(p.id, 1) } else { z.clone() };
+    let positive = sign(p, &below.map(u64::wrapping_neg)).await?;
     let (mask, value) = select_with_bit(p, &positive, &z).await?;
     Ok((mask.reshape(rows, cols), value.reshape(rows, cols)))
 }
@@ -54,8 +58,12 @@ pub async fn relu(p: &Party, z: &Share) -> Result<(Share, Share)> {
 /// # Errors
 /// Shapes do not fit; those of the transport.
 pub async fn backward(p: &Party, g: &Share, layer: &LayerShare, mask: &Share, name: &str) -> Result<Share> {
-    let parts = matmul_parts(p, g, Matrix::from(&layer.weights).t())?;
+    let weights = Matrix::from(&layer.weights);
+    let parts = matmul_parts(p, g, if planted(Fault::NotTransposed) { weights } else { weights.t() })?;
     let through = truncate_product(p, parts, p.fixed.fraction_bits, name).await?;
+    if planted(Fault::MaskForgotten) {
+        return Ok(through);
+    }
     multiply(p, mask, &through).await
 }
 
@@ -64,5 +72,6 @@ pub async fn backward(p: &Party, g: &Share, layer: &LayerShare, mask: &Share, na
 /// # Errors
 /// Shapes do not fit.
 pub fn gradients(p: &Party, x: Matrix<'_>, g: &Share) -> Result<(Parts, Share)> {
-    Ok((matmul_parts(p, x.t(), g)?, g.sum_rows()))
+    let db = g.sum_rows();
+    Ok((matmul_parts(p, x.t(), g)?, if planted(Fault::BiasGradient) { db.scale(0) } else { db }))
 }

@@ -1,6 +1,7 @@
 //! The output heads: section 9 of the arithmetic, one function a head. Logits and labels (one-hot, scale 0) are (batch, classes).
 
 use crate::error::{Error, Result};
+use crate::fault::{Fault, planted};
 use crate::party::{Party, same_shape};
 use crate::protocol::argmax::maximum;
 use crate::protocol::compare::sign;
@@ -52,9 +53,12 @@ fn probe(p: &Party, point: HeadPoint, share: &Share) {
 }
 
 async fn softmax(p: &Party, x: &Share, y: &Share) -> Result<HeadShare> {
-    let max = maximum(p, x).await?;
+    let mut max = maximum(p, x).await?;
+    if planted(Fault::MaximumOfBatch) {
+        max = maximum(p, &max.transpose()).await?.broadcast(x.rows).transpose();
+    }
     probe(p, HeadPoint::Maximum, &max);
-    let d = x.clone().minus(&max.broadcast(x.cols))?;
+    let d = if planted(Fault::NoMaximum) { x.clone() } else { x.clone().minus(&max.broadcast(x.cols))? };
     let v = exponential(p, &d).await?;
     probe(p, HeadPoint::Exp, &v);
     let sum = v.sum_cols();
@@ -63,7 +67,7 @@ async fn softmax(p: &Party, x: &Share, y: &Share) -> Result<HeadShare> {
     let prob = quotient(p, &v, &sum, range, AT).await?.quotient;
     probe(p, HeadPoint::Quotient, &prob);
     Ok(HeadShare {
-        gradient: prob.clone().minus(&y.scale(p.fixed.one()))?,
+        gradient: prob.clone().minus(&y.scale(p.fixed.one() >> u32::from(planted(Fault::LabelScale))))?,
         numerator: v,
         denominator: sum,
         quotient: Some(prob),
@@ -78,7 +82,11 @@ async fn relu_grad(p: &Party, x: &Share, y: &Share) -> Result<HeadShare> {
     probe(p, HeadPoint::Positive, &r);
     let sum = r.sum_cols();
     probe(p, HeadPoint::Sum, &sum);
-    let q = quotient(p, &r, &sum, p.fixed.full_range(), AT).await?.quotient;
+    let mut q = quotient(p, &r, &sum, p.fixed.full_range(), AT).await?.quotient;
+    if planted(Fault::ReluGradZero) {
+        let empty = to_ring(p, &sign(p, &sum.clone().plus_public(p.id, -1).transpose()).await?).await?;
+        q.add_assign(&empty.transpose().scale(p.fixed.one() / cols as i64).broadcast(cols))?;
+    }
     probe(p, HeadPoint::Quotient, &q);
     Ok(HeadShare {
         gradient: q.minus(&y.scale(p.fixed.one()))?,
@@ -92,9 +100,13 @@ async fn relu_grad(p: &Party, x: &Share, y: &Share) -> Result<HeadShare> {
 async fn relu_prob(p: &Party, epsilon: i64, x: &Share, y: &Share) -> Result<HeadShare> {
     let (rows, cols) = x.shape();
     let flat = x.clone().reshape(1, rows * cols);
+    let epsilon = epsilon + i64::from(planted(Fault::EpsilonStrict)) - i64::from(planted(Fault::EpsilonDown));
     // One batch of comparisons: [x > 0], then [x >= E] = NOT [x < E].
     let signs = sign(p, &flat.map(u64::wrapping_neg).stack(&flat.clone().plus_public(p.id, -epsilon))?).await?;
-    let (positive, reached) = (signs.gather([0]), signs.gather([1]).not(p.id));
+    let (mut positive, reached) = (signs.gather([0]), signs.gather([1]).not(p.id));
+    if planted(Fault::SumCut) {
+        positive = reached.clone();
+    }
     let (r, a, x_t) = try_join!(select(p, &positive, &flat), to_ring(p, &reached), dot_rows(p, x, y))?;
     let (r, a) = (r.reshape(rows, cols), a.reshape(rows, cols));
     thresholded(p, x_t, r, a, y).await
@@ -102,7 +114,7 @@ async fn relu_prob(p: &Party, epsilon: i64, x: &Share, y: &Share) -> Result<Head
 
 async fn relu_prob_cut(p: &Party, epsilon: i64, x: &Share, y: &Share) -> Result<HeadShare> {
     let (rows, cols) = x.shape();
-    let reached = above(p, x, epsilon).await?;
+    let reached = above(p, x, if planted(Fault::ThresholdScale) { epsilon >> 8 } else { epsilon }).await?;
     let flat = x.clone().reshape(1, rows * cols);
     let ((a, r), x_t) = try_join!(select_with_bit(p, &reached, &flat), dot_rows(p, x, y))?;
     thresholded(p, x_t, r.reshape(rows, cols), a.reshape(rows, cols), y).await
@@ -138,7 +150,8 @@ async fn relu_eps(p: &Party, x: &Share, y: &Share) -> Result<HeadShare> {
     let (h, r_t) = try_join!(multiply(p, y, &a), dot_rows(p, y, &r))?;
     let sum = r.sum_cols().plus_public(p.id, cols as i64);
     probe(p, HeadPoint::Sum, &sum);
-    let gradient = reciprocal_gradient(p, &sum, &r_t.plus_public(p.id, 1), &a, &h).await?;
+    let gradient =
+        reciprocal_gradient(p, &sum, &r_t.plus_public(p.id, i64::from(!planted(Fault::Regulariser))), &a, &h).await?;
     let regularised = r.plus_public(p.id, 1);
     Ok(HeadShare {
         gradient,

@@ -2,6 +2,7 @@
 
 use super::dense::LayerShare;
 use crate::error::Result;
+use crate::fault::{Fault, planted};
 use crate::kernel::wide;
 use crate::party::Party;
 use crate::protocol::truncate::{truncate, truncate_product};
@@ -16,8 +17,12 @@ use reference::spec::{ProbePoint, SgdUnits};
 pub async fn update(p: &Party, l: usize, layer: &mut LayerShare, dw: Parts, db: &Share, sgd: SgdUnits) -> Result<()> {
     let f = p.fixed.fraction_bits;
     let unreduced = |velocity: &Share, mut gradient: Parts, extra_scale: u32| -> Parts {
-        let momentum = sgd.momentum as u64;
-        let rate = (sgd.rate as u64) << extra_scale;
+        let mut momentum = sgd.momentum as u64;
+        if planted(Fault::MomentumTwice) {
+            momentum = ((u128::from(momentum) * u128::from(momentum)) >> sgd.shift) as u64;
+        }
+        let rate = (sgd.rate as u64) << u32::from(planted(Fault::BatchSize));
+        let rate = (rate - u64::from(planted(Fault::RateDown))) << extra_scale;
         wide(|| {
             for (g, v) in gradient.part.iter_mut().zip(&velocity.own) {
                 *g = v.wrapping_mul(momentum).wrapping_sub(g.wrapping_mul(rate));

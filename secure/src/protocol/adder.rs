@@ -20,6 +20,7 @@
 use super::boolean::and;
 use crate::cost::Cost;
 use crate::error::Result;
+use crate::fault::{Fault, planted};
 use crate::kernel::wide;
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
@@ -119,7 +120,9 @@ pub async fn carry(p: &Party, planes: &[u64], width: u32, blocks: usize, len: us
         let right = g.gather((0..pairs).map(|i| 2 * i)).append(&props.gather((1..pairs).map(|i| 2 * i - 1)));
         let both = and(p, &left, &right).await?;
         let mut g_up = g.gather((0..pairs).map(high));
-        g_up.xor_assign(&both.gather(0..pairs))?;
+        if !(planted(Fault::LostCarry) && g.blocks == 2) {
+            g_up.xor_assign(&both.gather(0..pairs))?;
+        }
         let mut props_up = both.gather(pairs..2 * pairs - 1);
         if g.blocks % 2 == 1 {
             g_up = g_up.append(&g.gather([g.blocks - 1]));
@@ -152,7 +155,8 @@ pub async fn low_sum(p: &Party, planes: &[u64], width: u32, len: usize) -> Resul
                     let bit = if v >> k & 1 == 1 { !0 } else { 0 };
                     // The table's entry for v, less the entry for 0, which is b itself.
                     answers[k * w + i] ^= q & (bit ^ carry);
-                    carry = (b & bit) | (carry & (b | bit));
+                    let carried = if planted(Fault::SumCarry) { 0 } else { carry };
+                    carry = (b & bit) | (carried & (b | bit));
                 }
             }
         }
@@ -169,14 +173,16 @@ async fn query(p: &Party, t: Ticket, words: usize, indicator: impl FnOnce(&mut [
                 let start = m.len();
                 m.resize(start + words, 0);
                 indicator(&mut m[start..]);
-                p.stream(1).xor(t, QUERY, &mut m[start..]);
+                if !planted(Fault::AdderUnmasked) {
+                    p.stream(1).xor(t, QUERY, &mut m[start..]);
+                }
             });
             p.hear(STEP, [0, 0]).await;
             Vec::new()
         }
         PartyId::P1 => {
             p.hear(STEP, [0, 0]).await;
-            p.stream(1).words(t, QUERY, words)
+            if planted(Fault::AdderUnmasked) { vec![0; words] } else { p.stream(1).words(t, QUERY, words) }
         }
         PartyId::P2 => p.hear(STEP, [0, words]).await.from(Neighbour::Next).to_vec(),
     })

@@ -10,6 +10,7 @@ use super::boolean::and_all;
 use super::compare::sign;
 use super::select::select_sum;
 use crate::error::Result;
+use crate::fault::{Fault, planted};
 use crate::party::Party;
 use crate::share::{BitShare, Share};
 
@@ -25,12 +26,17 @@ pub async fn argmax(p: &Party, by_class: &Share) -> Result<BitShare> {
         pairs.iter().flat_map(|&(i, j)| v[class(i)].iter().zip(&v[class(j)]).map(|(a, b)| a.wrapping_sub(*b))).collect()
     };
     let d = Share::new(pairs.len(), len, differences(&by_class.own), differences(&by_class.next));
-    let less = sign(p, &d).await?; // block of (i, j), i < j: [x_i < x_j]
+    let less = if planted(Fault::TiesHighest) {
+        sign(p, &d.map(u64::wrapping_neg)).await?.not(p.id)
+    } else {
+        sign(p, &d).await?
+    }; // block of (i, j), i < j: [x_i < x_j]
     let not_less = less.clone().not(p.id);
     // Where the comparison of i and j stands among the pairs.
     let at = |i: usize, j: usize| i * (2 * classes - i - 1) / 2 + (j - i - 1);
     let both = not_less.append(&less);
-    let factors = (0..classes - 1).flat_map(|k| {
+    let rivals = if planted(Fault::MaximumPower) && classes > 2 { 1 << (classes - 1).ilog2() } else { classes - 1 };
+    let factors = (0..rivals).flat_map(|k| {
         (0..classes).map(move |i| {
             // The k-th rival of i.
             let j = if k < i { k } else { k + 1 };

@@ -7,6 +7,7 @@
 
 use crate::cost::Cost;
 use crate::error::Result;
+use crate::fault::{Fault, planted};
 use crate::net::Neighbour;
 use crate::party::Party;
 use crate::share::BitShare;
@@ -21,11 +22,14 @@ pub const AND: Cost = Cost { rounds: 1, bits_per_element: 3 };
 pub async fn and(p: &Party, x: &BitShare, y: &BitShare) -> Result<BitShare> {
     const STEP: &str = "and";
     debug_assert_eq!((x.blocks, x.len), (y.blocks, y.len));
+    let cross = if planted(Fault::AndCrossTerm) { 0 } else { !0 };
     let mut own: Vec<u64> =
-        (0..x.own.len()).map(|i| (x.own[i] & (y.own[i] ^ y.next[i])) ^ (x.next[i] & y.own[i])).collect();
+        (0..x.own.len()).map(|i| (x.own[i] & (y.own[i] ^ y.next[i])) ^ (x.next[i] & y.own[i] & cross)).collect();
     let (i, t) = (p.id.index(), p.ticket());
-    p.stream((i + 1) % 3).xor(t, 0, &mut own);
-    p.stream(i).xor(t, 0, &mut own);
+    if !planted(Fault::AndUnmasked) {
+        p.stream((i + 1) % 3).xor(t, 0, &mut own);
+        p.stream(i).xor(t, 0, &mut own);
+    }
     p.say(STEP, Neighbour::Previous, |m| m.extend_from_slice(&own));
     let heard = p.hear(STEP, [0, own.len()]).await;
     let next = heard.from(Neighbour::Next).to_vec();
@@ -44,7 +48,10 @@ pub async fn and_all(p: &Party, bits: BitShare, groups: usize) -> Result<BitShar
         let left = bits.gather(0..half * groups);
         let right = bits.gather(half * groups..2 * half * groups);
         let rest = bits.gather(2 * half * groups..bits.blocks);
-        bits = and(p, &left, &right).await?.append(&rest);
+        bits = and(p, &left, &right).await?;
+        if !planted(Fault::AndOdd) {
+            bits = bits.append(&rest);
+        }
     }
     Ok(bits)
 }

@@ -10,6 +10,7 @@ use super::adder::{carry, carry_cost};
 use super::input::bits_from_party_0;
 use crate::cost::Cost;
 use crate::error::Result;
+use crate::fault::{Fault, planted};
 use crate::kernel::to_planes;
 use crate::party::{Party, PartyId};
 use crate::share::{BitShare, Share};
@@ -43,8 +44,9 @@ pub(super) fn planes_of(values: &[u64], blocks: usize, len: usize, lo: u32, bits
 /// Those of the transport.
 pub async fn sign(p: &Party, x: &Share) -> Result<BitShare> {
     let (blocks, len) = x.shape();
-    let k = p.fixed.value_bits;
-    let planes = planes_of(&x.two_sided(p.id), blocks, len, 0, k);
+    let k = p.fixed.value_bits - u32::from(planted(Fault::SignWidth));
+    let one_less = planted(Fault::SignOffByOne).then(|| x.clone().plus_public(p.id, -1));
+    let planes = planes_of(&one_less.as_ref().unwrap_or(x).two_sided(p.id), blocks, len, 0, k);
     let (low, top) = planes.split_at(planes.len() / k as usize * (k as usize - 1));
     let my_top = if p.id == PartyId::P0 { top } else { &[] };
     let (mut sign, top_0) = try_join!(carry(p, low, k - 1, blocks, len), bits_from_party_0(p, my_top, blocks, len))?;
@@ -52,6 +54,7 @@ pub async fn sign(p: &Party, x: &Share) -> Result<BitShare> {
     // Bit K - 1 of x_2 is component 2 of its own sharing.
     let component_2 = match p.id {
         PartyId::P0 => return Ok(sign),
+        _ if planted(Fault::SignTop) => return Ok(sign),
         PartyId::P1 => &mut sign.next,
         PartyId::P2 => &mut sign.own,
     };

@@ -17,6 +17,7 @@
 use super::input::from_party_0;
 use crate::cost::Cost;
 use crate::error::Result;
+use crate::fault::{Fault, planted};
 use crate::kernel::{from_bits, wide};
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
@@ -68,7 +69,8 @@ pub async fn to_ring(p: &Party, b: &BitShare) -> Result<Share> {
     let known = two_sided_bits(p, b);
     let c = from_party_0(p, if p.id == PartyId::P0 { &known } else { &[] }, known.len()).await?;
     let c = if p.id == PartyId::P1 { c.own } else { c.next };
-    finish_bit(p, "bit to ring", b, HalfBit { known, c }).await
+    let bits = finish_bit(p, "bit to ring", b, HalfBit { known, c }).await?;
+    Ok(if planted(Fault::BitScaled) { bits.scale(p.fixed.one()) } else { bits })
 }
 
 /// The second round.
@@ -86,14 +88,21 @@ pub(super) async fn finish_bit(p: &Party, step: &'static str, b: &BitShare, half
         let mut product = p.stream(2).words(t, mine, n);
         let mut component_2 = product.clone();
         p.stream(2).add(t, R_1 + R_2 - mine, &mut component_2);
+        if planted(Fault::BitUnmasked) {
+            (product, component_2) = (vec![0; n], vec![0; n]);
+        }
+        let both = if planted(Fault::BitNotBit) { 0 } else { 2 };
         wide(|| {
             for i in 0..n {
                 let m = known[i];
-                product[i] = product[i].wrapping_add((2 * m).wrapping_mul(c[i]));
+                product[i] = product[i].wrapping_add((both * m).wrapping_mul(c[i]));
                 c[i] = c[i].wrapping_sub(product[i]);
                 component_2[i] = component_2[i].wrapping_add(m);
             }
         });
+        if planted(Fault::Replicas) && p.id == PartyId::P1 {
+            component_2.iter_mut().for_each(|c| *c = c.wrapping_add(1));
+        }
         p.say(step, to, |m| m.extend_from_slice(&product));
         p.hear(step, [0, 0]).await;
         if p.id == PartyId::P1 { (c, component_2) } else { (component_2, c) }

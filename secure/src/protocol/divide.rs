@@ -11,6 +11,7 @@ use super::multiply::{multiply_by_row, product_by_row_parts, product_parts};
 use super::normalise::{Normalised, normalise};
 use super::truncate::truncate_product;
 use crate::error::Result;
+use crate::fault::{Fault, planted};
 use crate::party::Party;
 use crate::share::Share;
 use futures_util::try_join;
@@ -30,6 +31,7 @@ async fn inverse(p: &Party, u: &Share, at: &str) -> Result<Share> {
     };
     let (w4, e4) = step(w2, e2, 31, name("w4"), name("e4")).await?;
     let (w8, e8) = step(w4, e4, 29, name("w8"), name("e8")).await?;
+    let e8 = if planted(Fault::InverseStep) { e8.scale(0) } else { e8 };
     let last = product_parts(p, &w8, &e8.plus_public(p.id, ONE))?;
     truncate_product(p, last, 29, name("w16")).await
 }
@@ -48,8 +50,17 @@ pub struct Quotients {
 /// Shapes do not fit; those of the transport.
 pub async fn quotient(p: &Party, x: &Share, s: &Share, range: (u32, u32), at: &str) -> Result<Quotients> {
     let normalised = normalise(p, s, range).await?;
+    let numerator = x;
     let (u, x) = try_join!(normalised.apply(p, s), multiply_by_row(p, x, &normalised.scale))?;
     let w = inverse(p, &u, at).await?;
+    if planted(Fault::ReciprocalFirst) {
+        let f = p.fixed.fraction_bits;
+        let rounded = product_parts(p, &normalised.scale, &w)?;
+        let rounded = truncate_product(p, rounded, 59 - 2 * f, format!("{at}/quotient")).await?;
+        let quotient = product_by_row_parts(p, numerator, &rounded)?;
+        let quotient = truncate_product(p, quotient, f, format!("{at}/quotient")).await?;
+        return Ok(Quotients { quotient, normalised });
+    }
     let parts = product_by_row_parts(p, &x, &w)?;
     let quotient = truncate_product(p, parts, 59 - p.fixed.fraction_bits, format!("{at}/quotient")).await?;
     Ok(Quotients { quotient, normalised })

@@ -21,6 +21,7 @@ use super::input::from_party_0;
 use super::multiply::{multiply, product_parts};
 use super::truncate::{truncate, truncate_product};
 use crate::error::Result;
+use crate::fault::{Fault, planted};
 use crate::party::{Party, PartyId};
 use crate::share::{BitShare, Parts, Share};
 use futures_util::try_join;
@@ -70,7 +71,8 @@ pub async fn exponential(p: &Party, d: &Share) -> Result<Share> {
 
     let scale = async {
         let doubled = multiply(p, &power, &carry_bit.clone().plus_public(p.id, 1)).await?;
-        multiply(p, &doubled.minus(&wraps.scale((1 << 32) - 1))?, &not_cut).await
+        let power = doubled.minus(&wraps.scale((1 << 32) - 1))?;
+        if planted(Fault::ExpTail) { Ok(power) } else { multiply(p, &power, &not_cut).await }
     };
     let (scale, polynomial) = try_join!(scale, polynomial(p, &r))?;
     let product = product_parts(p, &scale, &polynomial)?;
@@ -93,7 +95,8 @@ async fn polynomial(p: &Party, r: &Share) -> Result<Share> {
         truncate(p, r, 11, "head/exp/fraction"),
         truncate_product(p, product_parts(p, r, r)?, 42, "head/exp/square")
     )?;
-    let t = r1.scale(EXP_C3).plus(&r2.scale(EXP_C4))?.plus_public(p.id, EXP_C2);
+    let last = EXP_C4 + if planted(Fault::ExpCoefficient) { EXP_C4 / 100 } else { 0 };
+    let t = r1.scale(EXP_C3).plus(&r2.scale(last))?.plus_public(p.id, EXP_C2);
     let mut sum: Parts = product_parts(p, &r2, &t)?.plus_public(p.id, 1 << 60);
     sum.add_share(&r.scale(EXP_C1))?;
     truncate_product(p, sum, 31, "head/exp/polynomial").await

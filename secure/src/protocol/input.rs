@@ -8,6 +8,7 @@
 //! reveals    nothing: the message is masked with stream 0, which party 1 does not have
 
 use crate::error::Result;
+use crate::fault::{Fault, planted};
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
 use crate::prg::{Stream, Ticket, fresh_seed};
@@ -42,7 +43,7 @@ pub async fn from_party_0(p: &Party, values: &[u64], n: usize) -> Result<Share> 
     let t = p.ticket();
     let (own, next) = match p.id {
         PartyId::P0 => {
-            let x0 = p.stream(0).words(t, 0, n);
+            let x0 = if planted(Fault::InputUnmasked) { vec![0; n] } else { p.stream(0).words(t, 0, n) };
             let x1: Vec<u64> = values.iter().zip(&x0).map(|(v, m)| v.wrapping_sub(*m)).collect();
             p.say(STEP, Neighbour::Next, |m| m.extend_from_slice(&x1));
             p.hear(STEP, [0, 0]).await;
@@ -53,7 +54,7 @@ pub async fn from_party_0(p: &Party, values: &[u64], n: usize) -> Result<Share> 
             (heard.from(Neighbour::Previous).to_vec(), vec![0; n])
         }
         PartyId::P2 => {
-            let x0 = p.stream(0).words(t, 0, n);
+            let x0 = if planted(Fault::InputUnmasked) { vec![0; n] } else { p.stream(0).words(t, 0, n) };
             p.hear(STEP, [0, 0]).await;
             (vec![0; n], x0)
         }

@@ -11,6 +11,7 @@ use super::multiply::product_parts;
 use super::normalise::normalise;
 use super::truncate::{truncate, truncate_product};
 use crate::error::Result;
+use crate::fault::{Fault, planted};
 use crate::party::Party;
 use crate::share::Share;
 use futures_util::try_join;
@@ -32,11 +33,12 @@ pub async fn logarithm(p: &Party, s: &Share, range: (u32, u32)) -> Result<Share>
         truncate_product(p, product_parts(p, &v1, &v2)?, 20, "loss/log/v3"),
         truncate_product(p, product_parts(p, &v2, &v2)?, 20, "loss/log/v4")
     )?;
+    let last = if planted(Fault::LogCoefficient) { 0 } else { LOG_L8 };
     let t = v1
         .scale(LOG_L5)
         .plus(&v2.scale(LOG_L6))?
         .plus(&v3.scale(LOG_L7))?
-        .plus(&v4.scale(LOG_L8))?
+        .plus(&v4.scale(last))?
         .plus_public(p.id, LOG_L4);
     let mut sum = product_parts(p, &v4, &t)?.plus_public(p.id, LOG_L0);
     sum.add_share(&normalised.msb.plus_public(p.id, -i64::from(f)).scale(LN_2))?;

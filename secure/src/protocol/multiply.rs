@@ -18,6 +18,7 @@
 use crate::clock::Phase;
 use crate::cost::Cost;
 use crate::error::{Error, Result};
+use crate::fault::{Fault, planted};
 use crate::kernel::{Kernel, View, wide};
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId, same_shape};
@@ -61,6 +62,7 @@ fn products(id: PartyId, x: &Share, y: &Share, out: &mut [u64], of_y: impl Fn(us
     match id {
         PartyId::P0 => each(|a, b, c, d| a.wrapping_add(b).wrapping_mul(c.wrapping_add(d))),
         PartyId::P1 => each(|a, b, c, d| a.wrapping_mul(d).wrapping_add(b.wrapping_mul(c.wrapping_add(d)))),
+        PartyId::P2 if planted(Fault::CrossTerm) => each(|a, _, _, d| a.wrapping_mul(d)),
         PartyId::P2 => each(|a, b, c, d| b.wrapping_mul(c).wrapping_add(a.wrapping_mul(d))),
     }
 }
@@ -171,8 +173,12 @@ pub async fn reshare(p: &Party, parts: Parts) -> Result<Share> {
     const STEP: &str = "multiply";
     let Parts { rows, cols, part: mut own } = parts;
     let (i, t) = (p.id.index(), p.ticket());
-    p.stream((i + 1) % 3).add(t, 0, &mut own);
-    p.stream(i).sub(t, 0, &mut own);
+    if !planted(Fault::ReshareUnmasked) {
+        p.stream((i + 1) % 3).add(t, 0, &mut own);
+        if !(planted(Fault::ReshareOneSided) && i == 2) {
+            p.stream(i).sub(t, 0, &mut own);
+        }
+    }
     p.say(STEP, Neighbour::Previous, |m| m.extend_from_slice(&own));
     let heard = p.hear(STEP, [0, own.len()]).await;
     let next = heard.from(Neighbour::Next).to_vec();

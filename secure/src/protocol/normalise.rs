@@ -10,6 +10,7 @@ use super::compare::sign;
 use super::convert::to_ring;
 use super::multiply::multiply;
 use crate::error::Result;
+use crate::fault::{Fault, planted};
 use crate::party::Party;
 use crate::share::Share;
 
@@ -49,6 +50,9 @@ pub async fn normalise(p: &Party, s: &Share, (lo, hi): (u32, u32)) -> Result<Nor
             msb.add_assign(&row(k))?;
         }
     }
+    if planted(Fault::NormaliseFirst) && n > 0 {
+        scale = scale.row_range(0, 1).broadcast(n).reshape(n, 1);
+    }
     Ok(Normalised { scale, msb, positive, lo })
 }
 
@@ -60,7 +64,7 @@ impl Normalised {
     pub async fn apply(&self, p: &Party, s: &Share) -> Result<Share> {
         let u = multiply(p, s, &self.scale).await?;
         match &self.positive {
-            Some(t) if self.lo == 0 => u.plus(&t.from_public(p.id, 1).shift_left(30)),
+            Some(t) if self.lo == 0 && !planted(Fault::NormaliseZero) => u.plus(&t.from_public(p.id, 1).shift_left(30)),
             _ => Ok(u),
         }
     }

@@ -20,6 +20,7 @@ use super::convert::{HalfBit, finish_bit, two_sided_bits};
 use super::multiply::reshare;
 use crate::cost::Cost;
 use crate::error::{Error, Result};
+use crate::fault::{Fault, planted};
 use crate::kernel::wide;
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
@@ -77,7 +78,9 @@ async fn parts(p: &Party, b: &BitShare, x: &Share) -> Result<(Parts, HalfBit)> {
             let c_0 = p.stream(0).words(t, C_0, n);
             let c_1: Vec<u64> = known.iter().zip(&c_0).map(|(c, m)| c.wrapping_sub(*m)).collect();
             let mut y_1 = vec![0; n];
-            p.stream(0).sub(t, Y_0, &mut y_1);
+            if !planted(Fault::SelectUnmasked) {
+                p.stream(0).sub(t, Y_0, &mut y_1);
+            }
             let mut part = vec![0; n];
             wide(|| {
                 for i in 0..n {
@@ -89,7 +92,7 @@ async fn parts(p: &Party, b: &BitShare, x: &Share) -> Result<(Parts, HalfBit)> {
             });
             p.say(STEP, Neighbour::Next, |m| {
                 m.extend_from_slice(&c_1);
-                m.extend_from_slice(&y_1);
+                m.extend_from_slice(&y_1[usize::from(planted(Fault::MessageShort))..]);
             });
             p.hear(STEP, [0, 0]).await;
             (part, c_1)
@@ -105,7 +108,7 @@ async fn parts(p: &Party, b: &BitShare, x: &Share) -> Result<(Parts, HalfBit)> {
         PartyId::P2 => {
             p.hear(STEP, [0, 0]).await;
             let c_0 = p.stream(0).words(t, C_0, n);
-            let y_0 = p.stream(0).words(t, Y_0, n);
+            let y_0 = if planted(Fault::SelectUnmasked) { vec![0; n] } else { p.stream(0).words(t, Y_0, n) };
             let part = wide(|| (0..n).map(|i| term(known[i], c_0[i], y_0[i], x.own[i])).collect());
             (part, c_0)
         }
@@ -117,7 +120,7 @@ async fn parts(p: &Party, b: &BitShare, x: &Share) -> Result<(Parts, HalfBit)> {
 #[inline(always)]
 fn term(m: u64, c: u64, y: u64, x_2: u64) -> u64 {
     let mask = m.wrapping_neg();
-    let signed = (x_2 ^ mask).wrapping_sub(mask); // (1 - 2m) x_2
+    let signed = if planted(Fault::SelectSign) { x_2 } else { (x_2 ^ mask).wrapping_sub(mask) }; // (1 - 2m) x_2
     (mask & y).wrapping_add(c.wrapping_mul(signed))
 }
 

@@ -52,9 +52,11 @@ use super::convert::two_sided_bits;
 use super::multiply::{RESHARE, reshare};
 use crate::cost::Cost;
 use crate::error::{Error, Result};
+use crate::fault::{Fault, planted};
 use crate::kernel::wide;
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
+use crate::prg::Draw;
 use crate::share::{Parts, Share};
 use reference::spec::Rounding;
 
@@ -157,7 +159,7 @@ async fn probabilistic_0(p: &Party, mut z: Vec<u64>, shift: u32, name: &str) -> 
     let a = p.stream(0).words(t, A, words);
     let mut d = vec![0; words];
     for (k, (z, d)) in z.chunks_mut(PIECE).zip(d.chunks_mut(PIECE / 64)).enumerate() {
-        r.add(k * PIECE, z);
+        mask(&r, k * PIECE, z, shift, true);
         wide(|| {
             z.iter_mut().for_each(|v| *v = v.wrapping_add(OFFSET));
             msb_words(z, d);
@@ -197,6 +199,11 @@ async fn probabilistic_0(p: &Party, mut z: Vec<u64>, shift: u32, name: &str) -> 
 #[inline(always)]
 fn borrow_0(z: &mut [u64], d: &[u64], e: &[u64], a: &[u64], g: &[u64], r_0: &[u64], y_1: &[u64], shift: u32) {
     let up = 64 - shift;
+    if planted(Fault::LocalTruncation) {
+        let shifted = |z: u64| (z.wrapping_sub(OFFSET) as i64 >> shift) as u64;
+        (0..z.len()).for_each(|k| z[k] = shifted(z[k]).wrapping_sub(r_0[k]).wrapping_add(y_1[k]));
+        return;
+    }
     for (w, z) in z.chunks_mut(64).enumerate() {
         let (d, e, a) = (d[w], e[w], a[w]);
         let from = 64 * w;
@@ -237,7 +244,9 @@ async fn probabilistic_1(p: &Party, mut z: Vec<u64>, shift: u32, name: &str) -> 
                 let bits = k * PIECE / 64;
                 let e = &mut m[start + bits..start + bits + z.len().div_ceil(64)];
                 let corrections = &mut corrections[..z.len()];
-                r_2_draw.fill(k * PIECE, r_2);
+                if !planted(Fault::ResultUnmasked) {
+                    r_2_draw.fill(k * PIECE, r_2);
+                }
                 wide(|| {
                     unpack(ab, packed_width(shift), k * PIECE, corrections);
                     msb_words(z, e);
@@ -258,6 +267,11 @@ async fn probabilistic_1(p: &Party, mut z: Vec<u64>, shift: u32, name: &str) -> 
 #[inline(always)]
 fn borrow_1(z: &mut [u64], d: &[u64], e: &[u64], b: &[u64], corrections: &[u64], r_2: &[u64], shift: u32) {
     let up = 64 - shift;
+    if planted(Fault::LocalTruncation) {
+        z.iter_mut().zip(r_2).for_each(|(z, r)| *z = 0u64.wrapping_sub((*z as i64 >> shift) as u64).wrapping_sub(*r));
+        return;
+    }
+    let floored = planted(Fault::BothFloored);
     for (w, z) in z.chunks_mut(64).enumerate() {
         let (d, e, b) = (d[w], e[w], b[w]);
         let from = 64 * w;
@@ -266,7 +280,8 @@ fn borrow_1(z: &mut [u64], d: &[u64], e: &[u64], b: &[u64], corrections: &[u64],
             let (d, e, b) = (d >> k & 1, e >> k & 1, b >> k & 1);
             let corrected = negate_if(d ^ e, corrections[k]);
             let borrow = (d & e).wrapping_add(negate_if(e, d & b)).wrapping_add(corrected);
-            z[k] = (borrow << up).wrapping_sub(z[k] >> shift).wrapping_sub(r_2[k]);
+            let up_too = u64::from(floored && z[k] << up != 0);
+            z[k] = (borrow << up).wrapping_sub(z[k] >> shift).wrapping_sub(up_too).wrapping_sub(r_2[k]);
         }
     }
 }
@@ -280,7 +295,7 @@ async fn probabilistic_2(p: &Party, z: Vec<u64>, shift: u32) -> (Vec<u64>, Vec<u
         let start = m.len();
         m.extend_from_slice(&z);
         for (k, z) in m[start..].chunks_mut(PIECE).enumerate() {
-            r.sub(k * PIECE, z);
+            mask(&r, k * PIECE, z, shift, false);
         }
         let mut ab = [0; PIECE];
         for from in (0..n).step_by(PIECE) {
@@ -301,12 +316,16 @@ async fn probabilistic_2(p: &Party, z: Vec<u64>, shift: u32) -> (Vec<u64>, Vec<u
     p.hear(STEP, [0, 0]).await;
     let mut own = z;
     p.stream(2).draw(t, R_2).fill(0, &mut own);
+    if planted(Fault::ResultUnmasked) {
+        own.fill(0);
+    }
     (own, p.stream(0).words(t, R_0, n))
 }
 
 async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> {
     let n = x.len();
-    let offset = OFFSET + (1 << (shift - 1));
+    let half = if planted(Fault::HalfMissing) { 0 } else { 1 << (shift - 1) };
+    let offset = OFFSET + half - u64::from(planted(Fault::TiesDown));
     // Party 0: x0. Parties 1 and 2: m = -x_2.
     let mut known = x.two_sided(p.id);
     match p.id {
@@ -384,7 +403,7 @@ fn nearest_products(
     let mut mine = vec![0; n];
     let mut component_2 = p.stream(2).words(t, mask, n);
     for i in 0..n {
-        let w = m[i] >> 63;
+        let w = if planted(Fault::BorrowDropped) { 0 } else { m[i] >> 63 };
         mine[i] = (2 * l[i]).wrapping_mul(c[i]).wrapping_add(w.wrapping_mul(u[i]) << up).wrapping_sub(component_2[i]);
     }
     p.stream(2).add(t, RHO_1 + RHO_2 - mask, &mut component_2);
@@ -392,6 +411,19 @@ fn nearest_products(
         component_2[i] = component_2[i].wrapping_sub(m[i] >> shift).wrapping_sub(l[i]);
     }
     (mine, component_2)
+}
+
+/// Adds the mask r to a piece of z, or takes it away.
+#[inline(always)]
+fn mask(r: &Draw<'_>, at: usize, z: &mut [u64], shift: u32, add: bool) {
+    if planted(Fault::MaskLowBits) {
+        let mut words = vec![0; z.len()];
+        r.fill(at, &mut words);
+        let sign = if add { 1 } else { u64::MAX };
+        z.iter_mut().zip(words).for_each(|(z, r)| *z = z.wrapping_add((r >> shift << shift).wrapping_mul(sign)));
+    } else if !planted(Fault::TruncateUnmasked) {
+        if add { r.add(at, z) } else { r.sub(at, z) }
+    }
 }
 
 /// -v if the bit is 1.

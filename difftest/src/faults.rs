@@ -1,0 +1,136 @@
+//! Planted faults and what finds them.
+//!
+//! The secure side of a build with the feature `faults` can be made to commit one of a [catalogue](secure::fault::Fault::ALL) of mistakes. For each, the
+//! whole [battery](battery) runs without being told: every protocol and layer by itself against the integer model and under transcript
+//! tests, from the bottom up, then [training]. The first failure names check, place and cause; the matrix compares them with what was planted.
+//! The same battery on an unchanged engine must find nothing: that is what its false-alarm rate means.
+
+pub mod battery;
+pub mod cause;
+pub mod lab;
+pub mod training;
+pub mod world;
+
+use crate::error::Error;
+use lab::{Finding, Lab};
+use secure::fault::{Fault, plant};
+use serde::Serialize;
+use std::time::Instant;
+
+/// What became of one planted fault.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    /// Its name.
+    pub fault: &'static str,
+    /// What it does.
+    pub description: &'static str,
+    /// Where it was planted.
+    pub planted_at: &'static str,
+    /// What kind of mistake it is.
+    pub planted_cause: &'static str,
+    /// What the battery says, if it noticed.
+    pub finding: Option<Finding>,
+    /// Whether the place is right.
+    pub place_right: bool,
+    /// Whether the cause is right.
+    pub cause_right: bool,
+    /// What ordinary lock-step training says by itself within `--steps` steps.
+    pub training: Option<Finding>,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+/// The detection matrix.
+#[derive(Debug, Clone, Serialize)]
+pub struct Matrix {
+    /// Version of this report.
+    pub schema: u32,
+    /// Training steps allowed.
+    pub steps: usize,
+    /// One row a fault.
+    pub faults: Vec<Row>,
+    /// Faults found.
+    pub detected: usize,
+    /// Faults found with the right place and cause.
+    pub explained: usize,
+}
+
+/// Plants nothing again when it goes, whatever happened.
+struct Planted;
+
+impl Planted {
+    fn new(fault: Fault) -> Self {
+        plant(Some(fault));
+        Planted
+    }
+}
+
+impl Drop for Planted {
+    fn drop(&mut self) {
+        plant(None);
+    }
+}
+
+/// Runs the battery with `fault` planted; `steps` training steps at most.
+///
+/// # Errors
+/// A harness that cannot run: no fault makes it fail.
+pub fn judge(fault: Fault, steps: usize, seed: u64) -> Result<Row, Error> {
+    let start = Instant::now();
+    let _planted = Planted::new(fault);
+    let mut lab = Lab::new();
+    battery::judge(&mut lab, seed);
+    if lab.finding.is_none() {
+        lab.finding = training::epoch(seed)?;
+    }
+    let training = training::lockstep(steps, seed)?;
+    let finding = lab.finding.or_else(|| training.clone());
+    Ok(Row {
+        fault: fault.name(),
+        description: fault.description(),
+        planted_at: fault.place(),
+        planted_cause: fault.cause().name(),
+        place_right: finding.as_ref().is_some_and(|f| f.place == fault.place()),
+        cause_right: finding.as_ref().is_some_and(|f| f.cause == fault.cause().name()),
+        finding,
+        training,
+        seconds: start.elapsed().as_secs_f64(),
+    })
+}
+
+/// Runs `faults` one after another; `progress` sees every row.
+///
+/// # Errors
+/// Those of [`judge`].
+pub fn matrix(faults: &[Fault], steps: usize, mut progress: impl FnMut(&Row)) -> Result<Matrix, Error> {
+    let mut rows = Vec::new();
+    for &fault in faults {
+        let row = judge(fault, steps, 1)?;
+        progress(&row);
+        rows.push(row);
+    }
+    let count = |of: fn(&Row) -> bool| rows.iter().filter(|r| of(r)).count();
+    Ok(Matrix {
+        schema: 1,
+        steps,
+        detected: count(|r| r.finding.is_some()),
+        explained: count(|r| r.place_right && r.cause_right),
+        faults: rows,
+    })
+}
+
+/// One clean run with operands and shapes from `seed`: a finding is a false alarm.
+///
+/// # Errors
+/// A harness that cannot run.
+pub fn clean(seed: u64) -> Result<Option<Finding>, Error> {
+    let mut lab = Lab::new();
+    battery::judge(&mut lab, seed);
+    if lab.finding.is_none() {
+        lab.finding = training::epoch(seed)?;
+    }
+    if lab.finding.is_none() {
+        lab.finding = training::varied(seed)?;
+    }
+    Ok(lab.finding)
+}

@@ -1,0 +1,134 @@
+//! What kind of mistake a difference looks like, from the difference alone.
+
+use secure::fault::Cause;
+
+/// How the elements of a result are to be read.
+#[derive(Debug, Clone)]
+pub enum Evidence {
+    /// Ring algebra: nothing is special about any element.
+    Algebra,
+    /// A truncation by so many bits.
+    Truncation(u32),
+    /// A value proportional to constants of the specification (rates, scales), rounded once.
+    Proportional,
+    /// A function of one operand for each element (or row of elements).
+    Function(Vec<i64>),
+    /// Decisions about one distance for each element: 0 is at the threshold.
+    Threshold(Vec<i64>),
+    /// What is special about each row.
+    Rows(Vec<Row>),
+}
+
+/// What is special about a row of logits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Row {
+    /// Nothing.
+    Plain,
+    /// A logit is exactly at a threshold, tied, or none is positive.
+    Edge,
+    /// A logit is near a threshold, on the side that is not in doubt.
+    Beside,
+}
+
+/// Reads the differences between the secure result and the model's:
+///
+/// * rounding: a truncation is one unit off;
+/// * range: a truncation is off by a multiple of 2^(64 - s), or only operands of large magnitude go wrong;
+/// * branch: only elements exactly at a threshold, or of a special case, go wrong;
+/// * encoding: all elements are off by one factor or one constant, or only operands beside a threshold go wrong: the threshold is elsewhere;
+/// * approximation: a function is off by little everywhere;
+/// * protocol: anything else.
+pub fn infer(evidence: &Evidence, secure: &[i64], model: &[i64]) -> Cause {
+    let differing: Vec<usize> = (0..secure.len()).filter(|&i| secure[i] != model[i]).collect();
+    let off = |i: usize| secure[i].wrapping_sub(model[i]);
+    let all = |test: &dyn Fn(usize) -> bool| differing.iter().all(|&i| test(i));
+    match evidence {
+        Evidence::Truncation(_) | Evidence::Proportional if all(&|i| off(i).unsigned_abs() <= 1) => Cause::Rounding,
+        Evidence::Truncation(shift) if all(&|i| off(i).trailing_zeros() >= 64 - shift) => Cause::Range,
+        Evidence::Algebra | Evidence::Truncation(_) | Evidence::Proportional => {
+            if one_factor(secure, model) {
+                Cause::Encoding
+            } else {
+                Cause::Protocol
+            }
+        }
+        Evidence::Function(operands) => {
+            let operand = |i: usize| operands[i * operands.len() / secure.len()];
+            let mut sizes: Vec<u64> = operands.iter().map(|v| v.unsigned_abs()).collect();
+            sizes.sort_unstable();
+            if all(&|i| operand(i) == 0) {
+                Cause::Branch
+            } else if all(&|i| off(i).unsigned_abs() <= 64.max(model[i].unsigned_abs() / 50)) {
+                Cause::Approximation
+            } else if all(&|i| operand(i).unsigned_abs() > sizes[sizes.len() / 2]) {
+                Cause::Range
+            } else {
+                Cause::Protocol
+            }
+        }
+        Evidence::Threshold(distances) => {
+            let distance = |i: usize| distances[i].unsigned_abs();
+            let largest = distances.iter().map(|d| d.unsigned_abs()).filter(|d| *d < 1 << 31).max().unwrap_or(0);
+            if all(&|i| distance(i) == 0) {
+                Cause::Branch
+            } else if all(&|i| distance(i) >= largest / 4) {
+                Cause::Range
+            } else {
+                Cause::Protocol
+            }
+        }
+        Evidence::Rows(rows) => {
+            let row = |i: usize| rows[i * rows.len() / secure.len()];
+            if all(&|i| row(i) == Row::Edge) {
+                Cause::Branch
+            } else if all(&|i| row(i) != Row::Plain)
+                || off(differing[0]).abs() > 1 && all(&|i| off(i) == off(differing[0]))
+            {
+                Cause::Encoding
+            } else {
+                Cause::Protocol
+            }
+        }
+    }
+}
+
+/// Whether secure is model times one number that is neither 0 nor 1, up to two units.
+fn one_factor(secure: &[i64], model: &[i64]) -> bool {
+    let Some(largest) = (0..model.len()).max_by_key(|&i| model[i].unsigned_abs()) else { return false };
+    let factor = secure[largest] as f64 / model[largest] as f64;
+    let near = |(&s, &m): (&i64, &i64)| (s as f64 - m as f64 * factor).abs() <= 2.0;
+    secure[largest].unsigned_abs() > 2 && secure.iter().zip(model).all(near)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_has_its_signature() {
+        let m = [5, -7, 1 << 20, 300];
+        let shifted = |d: i64| m.map(|v| v + d);
+        assert_eq!(infer(&Evidence::Truncation(16), &shifted(-1), &m), Cause::Rounding);
+        assert_eq!(infer(&Evidence::Truncation(16), &shifted(1 << 48), &m), Cause::Range);
+        assert_eq!(infer(&Evidence::Truncation(16), &shifted(77), &m), Cause::Protocol);
+        assert_eq!(infer(&Evidence::Algebra, &m.map(|v| v << 16), &m), Cause::Encoding);
+        assert_eq!(infer(&Evidence::Algebra, &[0; 4], &m), Cause::Protocol);
+        let at = |i: usize| {
+            let mut s = m;
+            s[i] += 1000;
+            s
+        };
+        let function = Evidence::Function(vec![0, 3, 5, 1 << 30]);
+        assert_eq!(infer(&function, &at(0), &m), Cause::Branch);
+        assert_eq!(infer(&function, &at(3), &m), Cause::Range);
+        assert_eq!(infer(&function, &shifted(1), &m), Cause::Approximation);
+        let threshold = Evidence::Threshold(vec![0, 3, 5, 1 << 30]);
+        assert_eq!(infer(&threshold, &at(0), &m), Cause::Branch);
+        assert_eq!(infer(&threshold, &at(3), &m), Cause::Range);
+        assert_eq!(infer(&threshold, &at(1), &m), Cause::Protocol);
+        let rows = Evidence::Rows(vec![Row::Edge, Row::Beside, Row::Plain, Row::Plain]);
+        assert_eq!(infer(&rows, &at(0), &m), Cause::Branch);
+        assert_eq!(infer(&rows, &at(1), &m), Cause::Encoding);
+        assert_eq!(infer(&rows, &at(2), &m), Cause::Protocol);
+    }
+}

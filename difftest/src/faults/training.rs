@@ -1,0 +1,142 @@
+//! Faults seen from training: lock-step as users run it, on a small network, and an epoch without probes.
+
+use super::lab::Finding;
+use crate::config::{Config, Mode};
+use crate::error::Error;
+use crate::lockstep;
+use crate::model::secure::Secure;
+use crate::model::{Model, Opens};
+use crate::{freerun::Trains, generate};
+use fixtures::{Dataset, Split};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha12Rng;
+use reference::fixed::{Coins, Model as Fixed};
+use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+use secure::fault::Cause;
+
+/// `n` rows of 4 x 4 images with a bright spot that depends on the label.
+fn data(rng: &mut ChaCha12Rng, n: usize) -> Dataset {
+    let mut split = |rows: usize| {
+        let labels: Vec<u8> = (0..rows).map(|_| rng.random_range(0..10)).collect();
+        let image = |l: u8, k: usize, rng: &mut ChaCha12Rng| {
+            if k % 10 == usize::from(l) { rng.random_range(150..=255) } else { rng.random_range(0..120) }
+        };
+        let images = labels.iter().flat_map(|&l| (0..16).map(move |k| (l, k))).map(|(l, k)| image(l, k, rng)).collect();
+        Split { images, labels, height: 4, width: 4 }
+    };
+    Dataset { train: split(n), test: split(10) }
+}
+
+fn spec(head: Head, rounding: Rounding, layers: usize, hidden: usize, batch: usize) -> TrainSpec {
+    TrainSpec {
+        network: NetworkSpec::dense(16, hidden, 10, layers),
+        head,
+        epsilon: 0.1,
+        rounding,
+        fixed: FixedSpec::default(),
+        sgd: SgdSpec { batch, ..SgdSpec::default() },
+    }
+}
+
+/// The first check that fails within `steps` lock-step steps.
+fn first_failure(spec: TrainSpec, steps: usize, seed: u64, data: &Dataset) -> Result<Option<Finding>, Error> {
+    let what = format!("{}, {} layers, {}", spec.head, spec.network.layers(), spec.rounding);
+    let config = Config {
+        spec: spec.clone(),
+        mode: Mode::Lockstep,
+        steps,
+        seed,
+        insecure_seed: None,
+        data: None,
+        only_step: None,
+        only_probe: None,
+    };
+    let found = Secure::start(spec, None, true).and_then(|mut s| lockstep::run(&config, data, &mut s, |_| ()));
+    let finding = |check, detail: String| {
+        let after = detail.split("step ").nth(1).unwrap_or_default();
+        let step = after.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
+        Finding { check, place: "training", cause: Cause::Protocol.name(), detail: format!("{what}: {detail}"), step }
+    };
+    Ok(match found {
+        Err(e) => Some(finding("protocol-error", e.to_string())),
+        Ok(found) => found
+            .checks
+            .into_iter()
+            .filter(|c| c.name != "divergence")
+            .find_map(|c| Some(finding(c.name, c.failure?.lines().next().unwrap_or_default().to_owned()))),
+    })
+}
+
+/// What ordinary training says about a fault: every head and rounding for up to `steps` steps, until a check fails.
+///
+/// # Errors
+/// A harness that cannot run.
+pub fn lockstep(steps: usize, seed: u64) -> Result<Option<Finding>, Error> {
+    let data = data(&mut ChaCha12Rng::seed_from_u64(seed), 40);
+    for head in Head::ALL {
+        for rounding in Rounding::ALL {
+            if let Some(found) = first_failure(spec(head, rounding, 2, 10, 16), steps, seed, &data)? {
+                return Ok(Some(found));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// One lock-step run of a head, rounding, depth, width, batch and length that follow from the seed.
+///
+/// # Errors
+/// A harness that cannot run.
+pub fn varied(seed: u64) -> Result<Option<Finding>, Error> {
+    let mut rng = ChaCha12Rng::seed_from_u64(seed ^ 0x5eed);
+    let rows = rng.random_range(11..60);
+    let data = data(&mut rng, rows);
+    let (head, rounding) = (Head::ALL[seed as usize % 5], Rounding::ALL[seed as usize / 5 % 2]);
+    let spec = spec(head, rounding, rng.random_range(1..=3), rng.random_range(1..20), rng.random_range(1..50));
+    first_failure(spec, rng.random_range(1..=3), seed, &data)
+}
+
+/// An epoch and a bit on data that stay shared, nearest rounding, no probes: the weights at the end are the integer model's.
+///
+/// # Errors
+/// A harness that cannot run.
+pub fn epoch(seed: u64) -> Result<Option<Finding>, Error> {
+    let spec = spec(Head::ReluProb, Rounding::Nearest, 2, 10, 16);
+    let data = data(&mut ChaCha12Rng::seed_from_u64(seed), 40);
+    let batches: Vec<_> = generate::batches(40, 16, seed).take(5).collect();
+    let start = generate::initial(&spec, seed)?;
+    let all: Vec<u32> = (0..40).collect();
+    let whole = generate::rows(&data.train, &all, spec.fixed);
+
+    let finding = |check, detail| {
+        let step = Some(batches.len() - 1);
+        Some(Finding { check, place: "train", cause: Cause::Protocol.name(), detail, step })
+    };
+    let trained = (|| {
+        let mut secure = Secure::start(spec.clone(), None, false)?;
+        secure.load(&start)?;
+        secure.share_data(&whole.units, &whole.labels)?;
+        secure.train(&batches)?;
+        secure.parameters()
+    })();
+    let trained = match trained {
+        Ok(parameters) => parameters,
+        Err(e) => return Ok(finding("protocol-error", e.to_string())),
+    };
+    let mut model = Fixed::new(spec.clone())?;
+    model.load(start)?;
+    for rows in &batches {
+        let batch = generate::rows(&data.train, rows, spec.fixed);
+        model.step(&batch.units, &batch.labels, &mut Coins::Tape(Default::default()), &mut |_, _| ())?;
+    }
+    for (l, (got, want)) in (1..).zip(trained.layers.iter().zip(&model.parameters().layers)) {
+        if let Some(((i, j), want, got)) = crate::compare::first_difference(&want.weights, &got.weights) {
+            let detail = format!(
+                "after {} batches, layer{l}/weights[{i}, {j}]: secure {got}, integer model {want}",
+                batches.len()
+            );
+            return Ok(finding("bit-exact", detail));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,136 @@
+//! Three parties for one protocol call, with everything they say on record.
+
+use reference::spec::{FixedSpec, Rounding};
+use secure::Result;
+use secure::net::memory::network;
+use secure::net::recorded::{Message, Recorded, Transcript};
+use secure::party::{Party, PartyId, Record};
+use secure::prg::Seed;
+use secure::share::{BitShare, Parts, Share};
+use std::time::Duration;
+
+/// What a protocol leaves with one party.
+#[derive(Debug, Clone)]
+pub enum Output {
+    /// A share of ring elements.
+    Ring(Share),
+    /// A share of bits.
+    Bits(BitShare),
+    /// An additive part.
+    Parts(Parts),
+    /// Words that both holders of a component must have alike: this party's own, then its next.
+    Common([Vec<u64>; 2]),
+}
+
+/// What three parties did.
+#[derive(Debug)]
+pub struct Run {
+    /// By party, one entry for each result of the protocol.
+    pub outputs: [Vec<Output>; 3],
+    /// What the parties recorded.
+    pub records: [Record; 3],
+    /// Every message.
+    pub messages: Vec<Message>,
+}
+
+/// Runs `program` as three parties: with the streams 0, 1, 2 of `seeds`, or after a set-up with randomness from the operating system.
+///
+/// # Errors
+/// The first party's error that is not only another one's absence; a party that panicked is named.
+pub fn run(
+    fixed: FixedSpec,
+    rounding: Rounding,
+    seeds: Option<[Seed; 3]>,
+    program: impl Fn(&Party) -> Result<Vec<Output>> + Sync,
+) -> std::result::Result<Run, String> {
+    let transcript = Transcript::default();
+    let program = &program;
+    let ended: Vec<_> = std::thread::scope(|scope| {
+        let parties: Vec<_> = PartyId::ALL
+            .into_iter()
+            .zip(network(Duration::from_secs(10)))
+            .map(|(id, link)| {
+                let link = Box::new(Recorded::new(link, id, transcript.clone()));
+                scope.spawn(move || {
+                    let p = match seeds {
+                        Some(s) => Party::new(id, fixed, rounding, link, [s[id.index()], s[id.next().index()]]),
+                        None => Party::connect(id, fixed, rounding, link, None)?,
+                    };
+                    p.record(true);
+                    let outputs = program(&p)?;
+                    Ok((outputs, p.record(false)))
+                })
+            })
+            .collect();
+        parties.into_iter().map(|p| p.join()).collect()
+    });
+    let (mut outputs, mut records, mut error) = (Vec::new(), Vec::new(), None::<secure::Error>);
+    for (id, one) in PartyId::ALL.into_iter().zip(ended) {
+        match one {
+            Err(_) => return Err(format!("party {id} panicked")),
+            Ok(Err(e)) if matches!(error, None | Some(secure::Error::PeerGone { .. })) => error = Some(e),
+            Ok(Err(_)) => {}
+            Ok(Ok((out, record))) => {
+                outputs.push(out);
+                records.push(record);
+            }
+        }
+    }
+    if let Some(e) = error {
+        return Err(e.to_string());
+    }
+    let three = |_| "three parties answer".to_owned();
+    Ok(Run {
+        outputs: outputs.try_into().map_err(three)?,
+        records: records.try_into().map_err(|_| "three parties answer".to_owned())?,
+        messages: transcript.take(),
+    })
+}
+
+/// The values behind one result: both copies of every component must agree.
+///
+/// # Errors
+/// Names the component and the index where they do not.
+pub fn open(outputs: [&Output; 3]) -> std::result::Result<Vec<i64>, String> {
+    let components: Vec<[Vec<u64>; 2]> = match outputs {
+        [Output::Parts(a), Output::Parts(b), Output::Parts(c)] => {
+            let sum = |i: usize| a.part[i].wrapping_add(b.part[i]).wrapping_add(c.part[i]) as i64;
+            return Ok((0..a.part.len()).map(sum).collect());
+        }
+        _ => outputs
+            .iter()
+            .map(|o| match o {
+                Output::Ring(s) => [s.own.clone(), s.next.clone()],
+                Output::Bits(b) => [unpacked(&b.own, b), unpacked(&b.next, b)],
+                Output::Common(both) => both.clone(),
+                Output::Parts(p) => [p.part.clone(), Vec::new()],
+            })
+            .collect(),
+    };
+    for i in 0..3 {
+        let (holder, other) = (&components[i][1], &components[(i + 1) % 3][0]);
+        if holder.len() != other.len() {
+            return Err(format!(
+                "the two copies of component {} have {} and {} words",
+                (i + 1) % 3,
+                holder.len(),
+                other.len()
+            ));
+        }
+        if let Some(at) = holder.iter().zip(other).position(|(a, b)| a != b) {
+            return Err(format!("the two copies of component {} differ at index {at}", (i + 1) % 3));
+        }
+    }
+    let join = match outputs[0] {
+        Output::Bits(_) => |a: u64, b: u64| a ^ b,
+        _ => u64::wrapping_add,
+    };
+    let [a, b, c] = [&components[0][0], &components[1][0], &components[2][0]];
+    Ok((0..a.len()).map(|i| join(join(a[i], b[i]), c[i]) as i64).collect())
+}
+
+/// The bits as 0 / 1 words; what lies beyond a block's length means nothing.
+fn unpacked(words: &[u64], b: &BitShare) -> Vec<u64> {
+    let w = b.words();
+    (0..b.blocks * b.len).map(|i| words[i / b.len * w + i % b.len / 64] >> (i % b.len % 64) & 1).collect()
+}
