@@ -81,7 +81,7 @@ unsafe fn rows<const R: usize, const BY_DEPTH: bool>(
     step: usize,
     add: bool,
 ) {
-    let (row_step, depth_step) = if BY_DEPTH { (1, Avx2::ROWS) } else { (ROW_STEP, 1) };
+    let (row_step, depth_step) = if BY_DEPTH { (1, a.depth_step) } else { (ROW_STEP, 1) };
     let mut low = [_mm256_setzero_si256(); R];
     let mut cross = [_mm256_setzero_si256(); R];
     let (mut x, mut y) = (a.data.as_ptr(), b.as_ptr());

@@ -107,7 +107,7 @@ unsafe fn rows<const R: usize, const BY_DEPTH: bool>(
     step: usize,
     add: bool,
 ) {
-    let (row_step, depth_step) = if BY_DEPTH { (1, Avx512::ROWS) } else { (ROW_STEP, 1) };
+    let (row_step, depth_step) = if BY_DEPTH { (1, a.depth_step) } else { (ROW_STEP, 1) };
     let mut sums = [_mm512_setzero_si512(); R];
     let (mut x, mut y) = (a.data.as_ptr(), b.as_ptr());
     for _ in 0..depth {

@@ -31,19 +31,20 @@ pub(super) trait Tile: Copy {
     fn run(self, depth: usize, a: Left<'_>, b: &[u64], out: &mut [u64], step: usize, add: bool);
 }
 
-/// A strip of up to `Tile::ROWS` rows of A. Element (r, p) is `data[r * ROW_STEP + p]`, or `data[r + p * Tile::ROWS]` if `by_depth`.
+/// A strip of up to `Tile::ROWS` rows of A. Element (r, p) is `data[r * ROW_STEP + p]`, or `data[r + p * depth_step]` if `by_depth`.
 #[derive(Clone, Copy)]
 pub(super) struct Left<'a> {
     pub data: &'a [u64],
     pub rows: usize,
     pub by_depth: bool,
+    pub depth_step: usize,
 }
 
 /// The bounds that a tile relies on: every element it reads or writes lies in its slice.
 #[inline(always)]
 pub(super) fn check<T: Tile>(_: T, depth: usize, a: Left<'_>, b: &[u64], out: &[u64], step: usize) {
     assert!(depth > 0 && (1..=T::ROWS).contains(&a.rows));
-    let last = if a.by_depth { a.rows - 1 + (depth - 1) * T::ROWS } else { (a.rows - 1) * ROW_STEP + depth - 1 };
+    let last = if a.by_depth { a.rows - 1 + (depth - 1) * a.depth_step } else { (a.rows - 1) * ROW_STEP + depth - 1 };
     assert!(last < a.data.len() && depth * T::COLS <= b.len() && (a.rows - 1) * step + T::COLS <= out.len());
 }
 
@@ -118,6 +119,7 @@ fn blocks<T: Tile>(
         Right::View(_) => Buffer::take(&RIGHT, COLS_BLOCK.min(width).next_multiple_of(T::COLS) * DEPTH.min(k)),
         Right::Packed(_) => Buffer::take(&RIGHT, 0),
     };
+    let in_place = readable_in_place(a);
     for (from, to) in depth_blocks(k) {
         let depth = to - from;
         for j in (0..n).step_by(COLS_BLOCK) {
@@ -133,10 +135,18 @@ fn blocks<T: Tile>(
             for i in (0..m).step_by(ROWS_BLOCK) {
                 let rows = ROWS_BLOCK.min(m - i);
                 let left = left_buffer.slice();
-                pack_left::<T>(a, (a_first + i, a_first + i + rows), (from, to), left);
+                if !in_place {
+                    pack_left::<T>(a, (a_first + i, a_first + i + rows), (from, to), left);
+                }
                 for (q, panel) in right.chunks_exact(T::COLS * depth).enumerate() {
-                    for (r, strip) in (0..rows).step_by(T::ROWS).zip(left.chunks_exact(T::ROWS * ROW_STEP)) {
-                        let strip = Left { data: strip, rows: T::ROWS.min(rows - r), by_depth: a.transposed };
+                    for r in (0..rows).step_by(T::ROWS) {
+                        let (data, depth_step) = if in_place {
+                            (&a.data[from * a.stored_cols() + a_first + i + r..], a.stored_cols())
+                        } else {
+                            (&left[r * ROW_STEP..][..T::ROWS * ROW_STEP], T::ROWS)
+                        };
+                        let rows = T::ROWS.min(rows - r);
+                        let strip = Left { data, rows, by_depth: a.transposed, depth_step };
                         let cols = T::COLS.min(columns - q * T::COLS);
                         out.tile(tile, depth, strip, panel, (i + r, j + q * T::COLS, cols), from > 0);
                     }
@@ -146,6 +156,12 @@ fn blocks<T: Tile>(
     }
     left_buffer.give_back(&LEFT);
     right_buffer.give_back(&RIGHT);
+}
+
+/// A transposed operand of one slice can be read where it lies: a strip is a few columns of the stored matrix. Unless its rows are so far
+/// apart that the strip's lines would compete for a few sets of the cache.
+fn readable_in_place(a: View) -> bool {
+    a.transposed && a.is_plain() && !a.stored_cols().is_multiple_of(128)
 }
 
 #[repr(align(64))]

@@ -12,7 +12,7 @@ impl Tile for Portable {
     #[inline(always)]
     fn run(self, depth: usize, a: Left<'_>, b: &[u64], out: &mut [u64], step: usize, add: bool) {
         check(self, depth, a, b, out, step);
-        let (row_step, depth_step) = if a.by_depth { (1, Self::ROWS) } else { (ROW_STEP, 1) };
+        let (row_step, depth_step) = if a.by_depth { (1, a.depth_step) } else { (ROW_STEP, 1) };
         match a.rows {
             1 => rows::<1>(depth, a.data, row_step, depth_step, b, out, step, add),
             2 => rows::<2>(depth, a.data, row_step, depth_step, b, out, step, add),

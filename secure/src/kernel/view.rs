@@ -63,6 +63,16 @@ impl<'a> View<'a> {
         (&self.data[range.clone()], self.plus.map(|p| &p[range]))
     }
 
+    /// Whether the elements lie in memory as they are (no sum, no gather), so that they can be read in place.
+    pub(super) fn is_plain(&self) -> bool {
+        self.plus.is_none() && self.index.is_none()
+    }
+
+    /// Columns of the matrix as it is stored.
+    pub(super) fn stored_cols(&self) -> usize {
+        self.cols
+    }
+
     /// Element (r, c) as the product sees it; for the tests' oracle.
     #[cfg(test)]
     pub(super) fn at(&self, r: usize, c: usize) -> u64 {
