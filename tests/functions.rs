@@ -35,3 +35,20 @@ fn the_table_holds_and_is_also_json() {
     assert_eq!((refused.status.code(), text.lines().count()), (Some(2), 1), "{text}");
     assert!(text.contains("fraction bits is 18"), "{text}");
 }
+
+#[test]
+fn a_run_takes_another_number_format_and_names_it_in_the_command_that_repeats_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("report.json");
+    let format = ["--fraction-bits", "12", "--value-bits", "24"];
+    let done = Command::new(env!("CARGO_BIN_EXE_difftest"))
+        .args(["--steps", "1", "--batch", "8", "--json", json.to_str().unwrap()])
+        .args(format)
+        .output()
+        .expect("the program starts");
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert_eq!(done.status.code(), Some(0), "{text}");
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert!(report["command"].as_str().unwrap().contains(&format.join(" ")), "{}", report["command"]);
+    assert_eq!(report["config"]["spec"]["fixed"]["value_bits"], 24);
+}

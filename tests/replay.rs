@@ -61,8 +61,12 @@ fn a_saved_step_is_replayed_and_a_tampered_one_fails() {
 }
 
 #[test]
-fn a_step_out_of_the_run_is_bad_usage() {
-    for args in [&["--steps", "2", "--save-step", "2", "x.json"][..], &["--mode", "free", "--save-failure", "x.json"]] {
+fn what_needs_another_run_is_bad_usage() {
+    for args in [
+        &["--steps", "2", "--save-step", "2", "x.json"][..],
+        &["--mode", "free", "--save-failure", "x.json"],
+        &["--mode", "free", "--steps", "9", "--restart-on-divergence"],
+    ] {
         let (code, out, err) = difftest(args);
         assert_eq!((code, out.as_str(), err.lines().count()), (Some(2), "", 1), "{err}");
     }

@@ -19,7 +19,7 @@ use crate::model::{Model, Tensors, execution_order};
 use crate::{generate, report};
 use fixtures::Dataset;
 use reference::fixed::{Coins, Tape};
-use reference::spec::{FixedSpec, ProbePoint, Rounding, SgdUnits, TrainSpec};
+use reference::spec::{FixedSpec, HeadPoint, ProbePoint, Rounding, SgdUnits, TrainSpec};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -123,6 +123,8 @@ fn allowed(point: &ProbePoint, spec: &TrainSpec, units: &SgdUnits) -> u32 {
     match point {
         ProbePoint::WeightGradient(_) => 52 - units.extra,
         ProbePoint::WeightVelocity(_) | ProbePoint::BiasVelocity(_) => 62 - units.shift,
+        // Only ever multiplied by bits; the gradient that it goes into is ordinary again.
+        ProbePoint::Head(HeadPoint::Reciprocal) => 62,
         _ => spec.fixed.value_bits - 1,
     }
 }

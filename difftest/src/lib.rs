@@ -36,6 +36,7 @@ pub mod model;
 pub mod paper;
 pub mod replay;
 pub mod report;
+pub mod restart;
 pub mod statistics;
 pub mod timing;
 

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::model::secure::Secure;
 use crate::replay::{Captured, Capturing, StepFile};
 use crate::report::{self, Report};
-use crate::{freerun, lockstep};
+use crate::{freerun, lockstep, restart};
 use fixtures::Dataset;
 use indicatif::{ProgressBar, ProgressStyle};
 use reference::spec::{FixedSpec, Head, Rounding, SgdSpec, TrainSpec};
@@ -67,6 +67,9 @@ pub struct Args {
     /// lockstep: all sides start every step from the same weights; free: each side trains on its own
     #[arg(long, value_enum, default_value_t = Mode::Lockstep)]
     mode: Mode,
+    /// Free mode: start again at half the learning rate if, after an epoch, a loss exceeds 100 or accuracy is below 11 % (the paper's rule)
+    #[arg(long)]
+    restart_on_divergence: bool,
     /// Also write the report as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -124,6 +127,12 @@ impl Args {
         }
         if let Some(step) = self.step.filter(|s| *s >= steps) {
             return Err(Error::Usage(format!("--step is {step}; a run of {steps} steps has steps 0 to {}", steps - 1)));
+        }
+        let epoch = rows.div_ceil(self.batch);
+        if self.restart_on_divergence && (self.mode != Mode::Free || steps < epoch) {
+            return Err(Error::Usage(format!(
+                "--restart-on-divergence judges whole epochs; it needs --mode free and at least {epoch} steps"
+            )));
         }
         self.saves(steps)?;
         Ok(Config {
@@ -204,7 +213,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     // Flags first: a typing error should not wait for the data.
     args.config(784, 60_000)?;
     let data = config::data(args.data.as_deref())?;
-    let config = args.config(data.train.inputs(), data.train.len())?;
+    let mut config = args.config(data.train.inputs(), data.train.len())?;
     print(&report::text::heading(&config))?;
 
     let side = side::checks(&config)?;
@@ -217,13 +226,19 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
             }
             Report::lockstep(&config, data.test.len(), found)
         }
-        Mode::Free => {
+        Mode::Free => loop {
             let bar = progress(freerun::RUNS * config.steps);
             let start = |n| Secure::start(config.spec.clone(), config.insecure_seed.map(|s| s.wrapping_add(n)), false);
             let found = freerun::run(&config, &data, start, |steps| bar.inc(steps as u64))?;
             bar.finish_and_clear();
-            Report::free(&config, data.test.len(), found)
-        }
+            let epoch = data.train.len().div_ceil(config.spec.sgd.batch);
+            let why = restart::reason(&found.curve, epoch).filter(|_| args.restart_on_divergence);
+            let Some((why, next)) = why.zip(restart::next(&config)) else {
+                break Report::free(&config, data.test.len(), found);
+            };
+            print(&format!("restart: {why}; learning rate {}, seed {}\n", next.spec.sgd.learning_rate, next.seed))?;
+            config = next;
+        },
     };
     report.checks.extend(side);
     if let Some(path) = &args.json {

@@ -1,0 +1,62 @@
+//! The rule by which the source paper's code answers divergence (`--restart-on-divergence`): if, at the end of an epoch or later, a loss exceeds 100 or
+//! the accuracy is below 11 %, training starts again from other initial weights at half the learning rate. Judged on what a free run opens of the secure side;
+//! an infinite loss is no divergence, as the heads with a threshold have one for every row whose true logit they cut off.
+
+use crate::config::Config;
+use crate::freerun::Point;
+
+/// A loss beyond this is divergence.
+const LOSS: f64 = 100.0;
+
+/// An accuracy below this, for ten classes, is chance.
+const ACCURACY: f64 = 0.11;
+
+/// Why the rule restarts, if it does: the first point of the curve, from the end of the first epoch (in steps) on, that breaks it.
+pub fn reason(curve: &[Point], epoch: usize) -> Option<String> {
+    curve.iter().filter(|p| p.step >= epoch).find_map(|p| match p.loss.and_then(|l| l.1) {
+        _ if p.accuracy.1 < ACCURACY => {
+            Some(format!("step {}: accuracy {:.2} % is below 11 %", p.step, 100.0 * p.accuracy.1))
+        }
+        Some(loss) if loss > LOSS => Some(format!("step {}: loss {loss:.1} exceeds 100", p.step)),
+        _ => None,
+    })
+}
+
+/// The run that replaces one that diverged: half the learning rate, the next seed. `None` if fixed point cannot represent the rate.
+pub fn next(config: &Config) -> Option<Config> {
+    let mut next = Config { seed: config.seed.wrapping_add(1), ..config.clone() };
+    next.spec.sgd.learning_rate /= 2.0;
+    next.spec.validate().is_ok().then_some(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::side::config;
+    use reference::spec::{Head, Rounding};
+
+    fn point(step: usize, loss: Option<f64>, accuracy: f64) -> Point {
+        Point { step, drift: 0.0, noise: 0.0, loss: Some((Some(0.1), loss)), accuracy: (0.9, accuracy) }
+    }
+
+    #[test]
+    fn only_what_the_rule_names_restarts_and_only_after_an_epoch() {
+        let healthy = [point(40, Some(500.0), 0.05), point(60, None, 0.8), point(80, Some(100.0), 0.11)];
+        assert_eq!(reason(&healthy, 50), None, "before the epoch's end nothing counts");
+        assert!(reason(&healthy, 40).unwrap().contains("step 40: accuracy 5.00 %"));
+        assert!(reason(&[point(60, Some(100.1), 0.8)], 50).unwrap().contains("loss 100.1"));
+    }
+
+    #[test]
+    fn the_rate_is_halved_until_fixed_point_cannot_hold_it() {
+        let mut run = config(Head::ReluProb, Rounding::Probabilistic);
+        let (first, mut restarts) = (run.clone(), 0);
+        while let Some(next) = next(&run) {
+            assert_eq!(next.spec.sgd.learning_rate, run.spec.sgd.learning_rate / 2.0);
+            assert_ne!(next.seed, run.seed);
+            (run, restarts) = (next, restarts + 1);
+        }
+        // 0.01 / 128 = 2^-13.6, and the smallest rate is 2^-31.
+        assert_eq!((restarts, run.spec.network.clone()), (17, first.spec.network));
+    }
+}
