@@ -1,7 +1,7 @@
 //! Planted faults and what finds them.
 //!
 //! The secure side of a build with the feature `faults` can be made to commit one of a [catalogue](secure::fault::Fault::ALL) of mistakes. For each, the
-//! whole [battery](battery) runs without being told: every protocol and layer by itself against the integer model and under transcript
+//! whole [`battery`] runs without being told: every protocol and layer by itself against the integer model and under transcript
 //! tests, from the bottom up, then [training]. The first failure names check, place and cause; the matrix compares them with what was planted.
 //! The same battery on an unchanged engine must find nothing: that is what its false-alarm rate means.
 

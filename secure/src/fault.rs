@@ -1,5 +1,5 @@
 //! Faults that can be planted on purpose, to prove that a tester finds them. Only a build with the feature `faults` can plant one; without it
-//! [`planted`] is constantly false and the compiler removes every trace.
+//! `planted` is constantly false and the compiler removes every trace.
 //!
 //! Each fault is one that real systems have shipped or that a porter would make. It is planted at one place, named by the protocol or layer that it
 //! breaks; the places are listed in the order in which they depend on one another.

@@ -1,7 +1,7 @@
 //! One party's view of a computation: its id, its two neighbours, the streams it shares with them, and the round it is in.
 //!
 //! A protocol is an `async fn` that every party runs (SPMD). Where it must hear from a neighbour it awaits the end of the round;
-//! protocols that are joined (`try_join!`) therefore share rounds by construction: [`run`] polls all of them as far as they
+//! protocols that are joined (`try_join!`) therefore share rounds by construction: [`Party::run`] polls all of them as far as they
 //! get, then makes one exchange for all. Which protocols wait never depends on data, so all parties take the same rounds.
 
 use crate::clock::{Clock, Phase};

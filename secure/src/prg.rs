@@ -66,17 +66,17 @@ impl Stream {
         out
     }
 
-    /// out[i] += word i of a draw, wrapping.
+    /// `out[i]` += word i of a draw, wrapping.
     pub fn add(&self, ticket: Ticket, purpose: u8, out: &mut [u64]) {
         self.draw(ticket, purpose).add(0, out);
     }
 
-    /// out[i] -= word i of a draw, wrapping.
+    /// `out[i]` -= word i of a draw, wrapping.
     pub fn sub(&self, ticket: Ticket, purpose: u8, out: &mut [u64]) {
         self.draw(ticket, purpose).sub(0, out);
     }
 
-    /// out[i] ^= word i of a draw.
+    /// `out[i]` ^= word i of a draw.
     pub fn xor(&self, ticket: Ticket, purpose: u8, out: &mut [u64]) {
         self.draw(ticket, purpose).xor(0, out);
     }
@@ -103,12 +103,12 @@ impl Draw<'_> {
         out.iter_mut().zip(words).for_each(|(o, w)| *o = f(*o, w >> 32));
     }
 
-    /// out[i] = word at + i.
+    /// `out[i]` = word at + i.
     pub fn fill(&self, at: usize, out: &mut [u64]) {
         self.key.fill(self.block(at), out);
     }
 
-    /// out[i] += word at + i, wrapping.
+    /// `out[i]` += word at + i, wrapping.
     pub fn add(&self, at: usize, out: &mut [u64]) {
         if planted(Fault::StreamNarrow) {
             return self.narrow(at, out, u64::wrapping_add);
@@ -116,7 +116,7 @@ impl Draw<'_> {
         self.key.add_fill(self.block(at), out);
     }
 
-    /// out[i] -= word at + i, wrapping.
+    /// `out[i]` -= word at + i, wrapping.
     pub fn sub(&self, at: usize, out: &mut [u64]) {
         if planted(Fault::StreamNarrow) {
             return self.narrow(at, out, u64::wrapping_sub);
@@ -124,7 +124,7 @@ impl Draw<'_> {
         self.key.sub_fill(self.block(at), out);
     }
 
-    /// out[i] ^= word at + i.
+    /// `out[i]` ^= word at + i.
     pub fn xor(&self, at: usize, out: &mut [u64]) {
         self.key.xor_fill(self.block(at), out);
     }

@@ -2,7 +2,7 @@
 //! Operands are boundary values first, then random ones from a seed.
 
 use super::cause::{Evidence, Row};
-use super::lab::Lab;
+use super::lab::{ALARM, Lab};
 use super::world::{Output, run};
 use crate::statistics::{self, bit_balance, repeats};
 use ndarray::{Array1, Array2};
@@ -157,9 +157,9 @@ fn streams(lab: &mut Lab, _: &mut ChaCha12Rng) {
         let both: Vec<u64> = a.iter().zip(b).map(|(a, b)| a ^ b).collect();
         let detail = if both.iter().all(|d| *d == 0) {
             "two set-ups draw the same words: the seeds are constant".to_owned()
-        } else if balance.log2_p < statistics::FALSE_ALARM - 12.0 {
+        } else if balance.log2_p < ALARM {
             format!("bit {} is set in {} of {} words", balance.bit, balance.ones, balance.words)
-        } else if repeated.log2_p < statistics::FALSE_ALARM - 12.0 {
+        } else if repeated.log2_p < ALARM {
             format!("{} of {} words repeat earlier ones: two calls draw the same", repeated.repeated, repeated.words)
         } else {
             continue;
@@ -395,7 +395,7 @@ fn coins(lab: &mut Lab, rng: &mut ChaCha12Rng) {
         let fraction = (v & ((1 << shift) - 1)) as f64 / (1u64 << shift) as f64;
         let up = coins.filter(|c| *c).count() as u64;
         lab.elements += N as u64;
-        if statistics::binomial(N as u64, up, fraction) < statistics::FALSE_ALARM - 12.0 {
+        if statistics::binomial(N as u64, up, fraction) < ALARM {
             let detail =
                 format!("{up} of {N} coins of a value whose fraction is {fraction:.6} round up, on the same shares");
             lab.found("rounding", "truncate", Cause::Rounding, detail);

@@ -50,7 +50,7 @@ pub struct Lab {
 }
 
 /// Statistical tests of one battery are fewer than 2^12, so that each may fail by chance once in 2^52 and the battery once in 2^40.
-const ALARM: f64 = crate::statistics::FALSE_ALARM - 12.0;
+pub const ALARM: f64 = crate::statistics::FALSE_ALARM - 12.0;
 
 impl Lab {
     /// Nothing found yet.

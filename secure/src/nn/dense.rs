@@ -40,7 +40,7 @@ pub async fn forward(p: &Party, x: Matrix<'_>, layer: &LayerShare, name: &str) -
     Ok(if planted(Fault::Unit) { z.plus_public(p.id, 1) } else { z })
 }
 
-/// (mask, ReLU): mask = [z > 0] as ring elements, ReLU(z) = mask z.
+/// (mask, ReLU): mask = \[z > 0\] as ring elements, ReLU(z) = mask z.
 ///
 /// # Errors
 /// Those of the transport.

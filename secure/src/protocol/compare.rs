@@ -1,6 +1,6 @@
 //! The sign of an ordinary value.
 //!
-//! computes   bit K - 1 of x mod 2^K (K value bits of the specification): [x < 0] for |x| < 2^(K-1)
+//! computes   bit K - 1 of x mod 2^K (K value bits of the specification): \[x < 0\] for |x| < 2^(K-1)
 //! requires   |x| < 2^(K-1) for the meaning; the bit itself is exact for every x
 //! cost       2 + ceil(log2(ceil((K-1) / 4))) rounds, 5 for K = 32; bits an element: [`sign_cost`] (about 25 bytes)
 //! reveals    nothing
@@ -38,7 +38,7 @@ pub(super) fn planes_of(values: &[u64], blocks: usize, len: usize, lo: u32, bits
     planes
 }
 
-/// [x < 0], a block for each row of x.
+/// \[x < 0\], a block for each row of x.
 ///
 /// # Errors
 /// Those of the transport.
