@@ -6,8 +6,8 @@ pub mod faults;
 pub mod fixtures;
 pub mod functions;
 pub mod head;
-pub mod replay;
 pub mod paper;
+pub mod replay;
 pub mod time;
 
 use crate::error::Error;
@@ -26,7 +26,7 @@ use std::process::ExitCode;
 Examples:\n  \
 difftest                                       softmax, one layer, ten steps: a few seconds\n  \
 difftest --head relu-grad --layers 2           another head, one hidden layer of 128 units\n  \
-difftest --layers 2 --mode free --epochs 1     train a whole epoch on each side; compare drift and accuracy\n  \
+difftest --layers 2 --mode free --epochs 1     train a whole epoch on each side\n  \
 difftest head --head softmax --input rows.json one head on given logits, by all three sides\n\n\
 Exit codes: 0 every check holds, 1 a check failed, 2 bad usage or bad input."
 )]
@@ -39,8 +39,6 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Repeat the source paper's evaluation: tables, claims, curves
-    Paper(paper::Args),
     /// Evaluate one output head on given logits by all sides, as JSON
     Head(head::Args),
     /// Time secure training against plaintext training, without checks
@@ -55,6 +53,8 @@ enum Command {
     Replay(replay::Args),
     /// Measure every function and head against its proven error bound
     Functions(functions::Args),
+    /// Repeat the source paper's evaluation: tables, claims, curves
+    Paper(paper::Args),
 }
 
 /// How a command that could run ended.
@@ -86,7 +86,6 @@ pub fn main() -> ExitCode {
     };
     let done = match cli.command {
         None => check::run(cli.check),
-        Some(Command::Paper(args)) => paper::run(args),
         Some(Command::Head(args)) => head::run(args),
         Some(Command::Time(args)) => time::run(args),
         Some(Command::Faults(args)) => faults::run(args),
@@ -94,6 +93,7 @@ pub fn main() -> ExitCode {
         Some(Command::Functions(args)) => functions::run(args),
         Some(Command::Advise(args)) => advise::run(args),
         Some(Command::Replay(args)) => replay::run(args),
+        Some(Command::Paper(args)) => paper::run(args),
     };
     match done {
         Ok(Verdict::Holds) => ExitCode::SUCCESS,

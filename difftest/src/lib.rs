@@ -6,7 +6,7 @@
 //! * *value*: a real number; *units*: the integer that stands for it, at scale 2^-f; *error*: |fixed point - f64|, in reals unless units are named.
 //! * *bound*: a proven limit of the error, for every outcome of the coins; *tightness*: bound / observed error.
 //! * *coin*, *tape*: the random bit of one probabilistic truncation; those of a step, which the integer model replays.
-//! * *ambiguous*: depending on a comparison whose operand is within its bound of the threshold.
+//! * *ambiguous*: jumping with a comparison whose operand is within its bound of the threshold.
 //!
 //! # Map
 //! [`cli`] (what was typed) makes a [`config`] (what it means); [`lockstep`] and [`freerun`] run the sides ([`model`]) on inputs from

@@ -43,7 +43,7 @@ pub struct TensorRow {
     pub elements: u64,
     /// Elements that agree exactly.
     pub equal: u64,
-    /// Elements that depend on undecided comparisons and agree with one outcome of them. They are in no other column.
+    /// Elements that jump with undecided comparisons and agree with one outcome of them. They are in no other column.
     pub ambiguous: u64,
     /// Elements outside their bound.
     pub outside: u64,

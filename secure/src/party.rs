@@ -344,6 +344,17 @@ impl Heard<'_> {
         let (start, words) = (self.start[n as usize], self.words[n as usize]);
         Ref::map(self.party.incoming.borrow(), |boxes| &boxes[n][start..start + words])
     }
+
+    /// The same as a vector of one's own: the message itself, uncopied, where this protocol was alone in it.
+    pub fn take(self, n: Neighbour) -> Vec<u64> {
+        let (start, words) = (self.start[n as usize], self.words[n as usize]);
+        let message = &mut self.party.incoming.borrow_mut()[n];
+        if start == 0 && words == message.len() {
+            std::mem::take(message)
+        } else {
+            message[start..start + words].to_vec()
+        }
+    }
 }
 
 /// Fails with a caller's mistake unless the shapes agree.

@@ -76,15 +76,15 @@ pub struct Args {
     /// Also write the report as one self-contained HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Print the cause of every difference by tensor: encoding, rounding, approximation, range, branch or protocol
-    #[arg(long)]
-    budget: bool,
     /// Write the first step with a failed check to a file that `difftest replay` runs again
     #[arg(long, value_name = "FILE")]
     save_failure: Option<PathBuf>,
     /// Write this step (from 0) of the run to such a file
     #[arg(long, num_args = 2, value_names = ["N", "FILE"])]
     save_step: Option<Vec<String>>,
+    /// Print the cause of every difference by tensor: encoding, rounding, approximation, range, branch or protocol
+    #[arg(long)]
+    budget: bool,
     /// Run up to this step (from 0) and compare only there
     #[arg(long, value_name = "N")]
     step: Option<usize>,
@@ -123,7 +123,9 @@ impl Args {
             return Err(Error::Usage("--step and --probe look into single steps; they need --mode lockstep".into()));
         }
         if self.mode == Mode::Free && (self.save_step.is_some() || self.save_failure.is_some()) {
-            return Err(Error::Usage("--save-step and --save-failure write single steps; they need --mode lockstep".into()));
+            return Err(Error::Usage(
+                "--save-step and --save-failure write single steps; they need --mode lockstep".into(),
+            ));
         }
         if let Some(step) = self.step.filter(|s| *s >= steps) {
             return Err(Error::Usage(format!("--step is {step}; a run of {steps} steps has steps 0 to {}", steps - 1)));

@@ -184,7 +184,7 @@ async fn query(p: &Party, t: Ticket, words: usize, indicator: impl FnOnce(&mut [
             p.hear(STEP, [0, 0]).await;
             if planted(Fault::AdderUnmasked) { vec![0; words] } else { p.stream(1).words(t, QUERY, words) }
         }
-        PartyId::P2 => p.hear(STEP, [0, words]).await.from(Neighbour::Next).to_vec(),
+        PartyId::P2 => p.hear(STEP, [0, words]).await.take(Neighbour::Next),
     })
 }
 

@@ -31,8 +31,7 @@ pub async fn and(p: &Party, x: &BitShare, y: &BitShare) -> Result<BitShare> {
         p.stream(i).xor(t, 0, &mut own);
     }
     p.say(STEP, Neighbour::Previous, |m| m.extend_from_slice(&own));
-    let heard = p.hear(STEP, [0, own.len()]).await;
-    let next = heard.from(Neighbour::Next).to_vec();
+    let next = p.hear(STEP, [0, own.len()]).await.take(Neighbour::Next);
     Ok(BitShare { blocks: x.blocks, len: x.len, own, next })
 }
 

@@ -51,7 +51,7 @@ pub async fn from_party_0(p: &Party, values: &[u64], n: usize) -> Result<Share> 
         }
         PartyId::P1 => {
             let heard = p.hear(STEP, [n, 0]).await;
-            (heard.from(Neighbour::Previous).to_vec(), vec![0; n])
+            (heard.take(Neighbour::Previous), vec![0; n])
         }
         PartyId::P2 => {
             let x0 = if planted(Fault::InputUnmasked) { vec![0; n] } else { p.stream(0).words(t, 0, n) };
@@ -79,7 +79,7 @@ pub async fn bits_from_party_0(p: &Party, bits: &[u64], blocks: usize, len: usiz
         }
         PartyId::P1 => {
             let heard = p.hear(STEP, [n, 0]).await;
-            (heard.from(Neighbour::Previous).to_vec(), vec![0; n])
+            (heard.take(Neighbour::Previous), vec![0; n])
         }
         PartyId::P2 => {
             let x0 = p.stream(0).words(t, 0, n);

@@ -180,8 +180,7 @@ pub async fn reshare(p: &Party, parts: Parts) -> Result<Share> {
         }
     }
     p.say(STEP, Neighbour::Previous, |m| m.extend_from_slice(&own));
-    let heard = p.hear(STEP, [0, own.len()]).await;
-    let next = heard.from(Neighbour::Next).to_vec();
+    let next = p.hear(STEP, [0, own.len()]).await.take(Neighbour::Next);
     Ok(Share::new(rows, cols, own, next))
 }
 

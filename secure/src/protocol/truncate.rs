@@ -258,9 +258,8 @@ async fn probabilistic_1(p: &Party, mut z: Vec<u64>, shift: u32, name: &str) -> 
         });
     }
     p.hear(STEP, [0, 0]).await;
-    let heard = p.hear(STEP, [n, 0]).await;
-    z.copy_from_slice(&heard.from(Neighbour::Previous));
-    (z, r_2)
+    drop(z);
+    (p.hear(STEP, [n, 0]).await.take(Neighbour::Previous), r_2)
 }
 
 /// z = 2^(64-s) (d e + d (1-2e) b + (1-2d)(1-2e) (ab - g)) - (z >> s) - r_2.
@@ -365,7 +364,7 @@ async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> 
             (own, next)
         }
         PartyId::P1 => {
-            let message = p.hear(STEP, [3 * n, 0]).await.from(Neighbour::Previous).to_vec();
+            let message = p.hear(STEP, [3 * n, 0]).await.take(Neighbour::Previous);
             let (c_1, rest) = message.split_at(n);
             let (u_1, base) = rest.split_at(n);
             let (mine, component_2) = nearest_products(p, t, &known, &last, c_1, u_1, shift, up, RHO_1);
