@@ -20,6 +20,8 @@
 //! * [`network`]: the walk through one training step;
 //! * [`statistical`]: beside this worst case, what holds but for one run in 2^40.
 
+#[cfg(test)]
+mod exact;
 pub mod head;
 pub mod interval;
 pub mod network;

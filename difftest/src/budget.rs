@@ -25,7 +25,8 @@
 mod row;
 
 use crate::compare::real as decoded;
-use crate::model::{Batch, Tensors, execution_order};
+use crate::model::{Batch, Tensors};
+use crate::operation::affects;
 use ndarray::{Array2, Axis, Zip};
 use reference::fixed::{LayerValues, Monitor};
 use reference::spec::{HeadPoint, ProbePoint, SpecError, TrainSpec};
@@ -242,35 +243,6 @@ pub fn step(
         budget.insert(*point, sums);
     }
     Ok(budget)
-}
-
-/// Whether an operand of `operation` (a name of the integer model's monitor) enters the tensor at `point`, in a network of `layers` layers.
-fn affects(operation: &str, point: &ProbePoint, layers: usize) -> bool {
-    let order = execution_order(point);
-    let layer = |name: &str| -> Option<(usize, String)> {
-        let (l, rest) = name.strip_prefix("layer")?.split_once('/')?;
-        Some((l.parse().ok()?, rest.to_owned()))
-    };
-    let from = match (operation, layer(operation)) {
-        (_, Some((l, rest))) => match rest.as_str() {
-            "forward" if l == layers => ProbePoint::Logits,
-            "forward" => ProbePoint::PreActivation(l),
-            "relu" => ProbePoint::Activation(l),
-            "dW" => ProbePoint::WeightGradient(l),
-            "db" => ProbePoint::BiasGradient(l),
-            "backward" => ProbePoint::ActivationGradient(l.saturating_sub(1)),
-            "activation_gradient" => ProbePoint::ActivationGradient(l),
-            // An update concerns its own layer only.
-            _ => return order.0 == 5 && order.1 == l,
-        },
-        ("logits", _) => ProbePoint::Logits,
-        ("head_gradient", _) => ProbePoint::HeadGradient,
-        ("data", _) => return true,
-        (head, _) if head.starts_with("head/exp") => ProbePoint::Head(HeadPoint::Exp),
-        (head, _) if head.starts_with("head/divide") => ProbePoint::Head(HeadPoint::Quotient),
-        _ => ProbePoint::Head(HeadPoint::Maximum),
-    };
-    order >= execution_order(&from)
 }
 
 /// base + (x - x_near) w, and base itself where nothing moved.

@@ -33,6 +33,7 @@ pub mod generate;
 pub mod golden;
 pub mod lockstep;
 pub mod model;
+pub mod operation;
 pub mod paper;
 pub mod replay;
 pub mod report;

@@ -138,7 +138,9 @@ pub fn run_watched<S: Opens>(
         let secure_step = secure.step(&batch, Default::default())?;
         let real_step = f64_side.step(&batch, Default::default())?;
         steps = step + 1;
-        let integer_step = match integer.step(&batch, secure_step.tape) {
+        let integer_step = integer.step(&batch, secure_step.tape);
+        bit_exact.truncations(&integer.replayed, secure.truncated(), spec.network.layers());
+        let integer_step = match integer_step {
             Ok(done) => done,
             Err(e) => {
                 // The coins of a truncation whose operand differs cannot be replayed: the difference itself lies before.
@@ -185,8 +187,7 @@ pub fn run_watched<S: Opens>(
             if let Some(bounds) = &bounds {
                 judged += 1;
                 // The failure probability is the run's, whatever part of it is looked at.
-                let elements: u64 = bounds.values().map(|b| b.radius.len() as u64).sum();
-                let factor = statistical::factor(elements.saturating_mul(config.steps as u64));
+                let factor = statistical::factor(error_bound::elements(spec).saturating_mul(config.steps as u64));
                 let (x, labels, reals) = (&batch.reals, &batch.labels, &real_step.tensors);
                 let mut radii = statistical::step(spec, &start, x, labels, reals, bounds, factor)?.unwrap_or_default();
                 for (point, bounded) in bounds.iter().filter(|(p, _)| wanted(p)) {
@@ -430,6 +431,8 @@ mod tests {
                     assert!(outcome.passed, "{head} {rounding}: {outcome:?}");
                 }
                 assert!(found.tensors.values().all(|c| c.elements > 0));
+                let compared: u64 = found.tensors.values().map(|c| c.elements).sum();
+                assert_eq!(compared, 3 * error_bound::elements(&config.spec), "{head}");
             }
         }
     }
@@ -456,6 +459,40 @@ mod tests {
                 )),
                 "{text}"
             );
+        }
+    }
+
+    /// An operand planted in one truncation is named; it comes before the tensor that the truncation makes.
+    #[test]
+    fn the_first_operation_that_differs_is_named_with_both_operands() {
+        for rounding in Rounding::ALL {
+            let config = config(Head::Softmax, rounding);
+            let mut secure = Secure::start(config.spec.clone(), Some(5), true).unwrap();
+            let mut integer = Integer::replaying(config.spec.clone()).unwrap();
+            let parameters = generate::initial(&config.spec, 3).unwrap();
+            let rows = generate::batches(40, 8, 3).next().unwrap();
+            let batch = generate::rows(&data().train, &rows, config.spec.fixed);
+            secure.load(&parameters).unwrap();
+            integer.load(&parameters).unwrap();
+            let done = secure.step(&batch, Tape::default()).unwrap();
+            let model = integer.step(&batch, done.tape).unwrap().tensors;
+            assert_eq!(secure.truncated().len(), integer.replayed.len());
+            let mut check = BitExact::default();
+            check.truncations(&integer.replayed, secure.truncated(), 2);
+            check.step(&config, 0, &model, &done.tensors, |_| true);
+            assert!(check.finish().passed, "every operand and tensor agrees");
+
+            let mut faulty = secure.truncated().to_vec();
+            let planted = faulty.iter_mut().find(|t| t.name == "head/divide/e4").unwrap();
+            planted.operands[3] += 2;
+            let mut tensors = done.tensors.clone();
+            tensors.get_mut(&ProbePoint::HeadGradient).unwrap()[[3, 1]] += 1;
+            let mut check = BitExact::default();
+            check.truncations(&integer.replayed, &faulty, 2);
+            check.step(&config, 0, &model, &tensors, |_| true);
+            let text = check.finish().failure.unwrap();
+            assert!(text.contains("head_gradient[3, 1]"), "{text}");
+            assert!(text.contains("first operation: head/divide/e4 is given"), "{text}");
         }
     }
 

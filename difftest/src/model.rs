@@ -5,6 +5,7 @@ pub mod real;
 pub mod secure;
 
 use crate::error::Error;
+use crate::operation::Truncated;
 use ndarray::Array2;
 use reference::fixed::{Parameters, Tape};
 use reference::spec::{HeadPoint, ProbePoint};
@@ -114,6 +115,11 @@ pub trait Opens: Model<Value = i64> {
     /// # Errors
     /// A peer that fails.
     fn parameters(&mut self) -> Result<Parameters, Error>;
+
+    /// What the last step truncated, for sides that record it.
+    fn truncated(&self) -> &[Truncated] {
+        &[]
+    }
 }
 
 #[cfg(test)]

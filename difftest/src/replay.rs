@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::model::integer::Integer;
 use crate::model::real::Real;
 use crate::model::{Batch, Model, Opens, Step, Tensors};
+use crate::operation::Truncated;
 use ndarray::{Array1, Array2};
 use reference::fixed::{LayerUnits, Parameters, Rounded, Tape};
 use reference::spec::{ProbePoint, TrainSpec};
@@ -305,6 +306,10 @@ impl<S: Opens> Opens for Capturing<S> {
     fn parameters(&mut self) -> Result<Parameters, Error> {
         self.parameters = self.side.parameters()?;
         Ok(self.parameters.clone())
+    }
+
+    fn truncated(&self) -> &[Truncated] {
+        self.side.truncated()
     }
 }
 

@@ -19,6 +19,9 @@ use std::path::Path;
 /// Version of the JSON report: raised when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 1;
 
+/// Longer runs report the budget of their steps together only.
+pub const STEPS_SHOWN: usize = 1000;
+
 /// A tensor under the statistical bound, which a run exceeds by chance with probability 2^-40 at most.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct StatisticalRow {
@@ -152,7 +155,7 @@ pub struct Report {
     pub tensors: Vec<TensorRow>,
     /// The cause of every difference by tensor, all steps together.
     pub budget: Vec<budget::BudgetRow>,
-    /// The same, step by step.
+    /// The same, step by step, of runs of at most [`STEPS_SHOWN`] steps.
     pub budget_steps: Vec<budget::StepBudget>,
     /// The worst elements of the tensor asked for.
     pub details: Vec<Detail>,
@@ -224,6 +227,7 @@ impl Report {
             budget: budget::rows(&budget::merged(&budgets), unit),
             budget_steps: budgets
                 .iter()
+                .take(if budgets.len() > STEPS_SHOWN { 0 } else { STEPS_SHOWN })
                 .map(|(step, b)| budget::StepBudget { step: *step, tensors: budget::rows(b, unit) })
                 .collect(),
             details,

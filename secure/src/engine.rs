@@ -103,6 +103,8 @@ pub struct RoundingRecord {
     pub coins: Vec<bool>,
     /// (index, e) of each element whose operand left the range so that the protocol's borrow was wrong.
     pub wraps: Vec<(usize, i8)>,
+    /// V of each element, modulo 2^64.
+    pub operands: Vec<i64>,
 }
 
 /// What one recorded step produced.
@@ -605,6 +607,13 @@ pub fn roundings(
         .map(|(a, b)| {
             let s = a.shift;
             let low = |v: u64| v & ((1 << s) - 1);
+            // x_0 - m is V, the offset that keeps it positive, and nearest's half.
+            let added = match rounding {
+                Rounding::Probabilistic => 1 << 62,
+                Rounding::Nearest => (1 << 62) + (1 << (s - 1)),
+            };
+            let operands =
+                a.part.iter().zip(&b.part).map(|(x, m)| x.wrapping_sub(*m).wrapping_sub(added) as i64).collect();
             let coins = match rounding {
                 Rounding::Probabilistic => a.part.iter().zip(&b.part).map(|(x, m)| low(*x) < low(*m)).collect(),
                 Rounding::Nearest => Vec::new(),
@@ -613,7 +622,7 @@ pub fn roundings(
                 let borrow = i8::from(m >> 63 == 1 && x >> 63 == 0) - i8::from(x < m);
                 (borrow != 0).then_some((i, borrow))
             });
-            RoundingRecord { wraps: wraps.collect(), name: a.name, shift: s, coins }
+            RoundingRecord { wraps: wraps.collect(), name: a.name, shift: s, coins, operands }
         })
         .collect()
 }

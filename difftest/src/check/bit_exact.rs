@@ -6,6 +6,8 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::failure::{Failure, Sides};
 use crate::model::{Tensors, execution_order};
+use crate::operation::{Parted, Truncated, affects, first_parted};
+use reference::fixed::Replayed;
 use reference::spec::ProbePoint;
 
 /// Gathers mismatches.
@@ -15,9 +17,17 @@ pub struct BitExact {
     mismatches: u64,
     steps: usize,
     first: Option<String>,
+    parted: Option<Parted>,
+    recorded: bool,
 }
 
 impl BitExact {
+    /// Before a step's tensors: the first truncation that the sides feed differently, for the text of a failure.
+    pub fn truncations(&mut self, integer: &[Replayed], secure: &[Truncated], layers: usize) {
+        self.recorded = !secure.is_empty();
+        self.parted = first_parted(integer, secure, layers);
+    }
+
     /// Compares one step's tensors. A tensor that only one side has is a mismatch.
     pub fn step(
         &mut self,
@@ -48,6 +58,7 @@ impl BitExact {
             let Some((index, integer, secure)) = first_difference(a, b) else { continue };
             self.mismatches +=
                 if a.dim() == b.dim() { a.iter().zip(b).filter(|(a, b)| a != b).count() as u64 } else { 1 };
+            let operation = self.operation(point, config.spec.network.layers());
             let failure = || {
                 let scale = point.scale(config.spec.fixed, config.spec.sgd.extra_velocity_bits);
                 let off = secure.wrapping_sub(integer);
@@ -55,7 +66,9 @@ impl BitExact {
                     check: "bit-exact",
                     at: format!("step {step}, {}", place(point, index)),
                     sides: Sides { real: None, integer: Some(integer), secure: Some(secure), scale },
-                    what: format!("secure - integer = {off} units of 2^-{scale}; every tensor before it agrees"),
+                    what: format!(
+                        "secure - integer = {off} units of 2^-{scale}; every tensor before it agrees{operation}"
+                    ),
                     repeat: format!("--step {step} --probe {point}"),
                 }
                 .text(config)
@@ -64,11 +77,22 @@ impl BitExact {
         }
     }
 
+    /// The operation to look at if `point` is the first tensor that differs.
+    fn operation(&self, point: &ProbePoint, layers: usize) -> String {
+        match &self.parted {
+            Some(p) if affects(&p.name, point, layers) => format!("\n  first operation: {p}"),
+            Some(p) => format!("\n  after this tensor {p}"),
+            None if !self.recorded => String::new(),
+            None => "\n  every recorded truncation is given the same: the fault is in what was made of it".into(),
+        }
+    }
+
     /// The integer model refused the recorded coins, or another part of the step.
     pub fn refused(&mut self, config: &Config, step: usize, error: &Error) {
         self.mismatches += 1;
         let again = config.command(&format!("--steps {}", step + 1));
-        self.first.get_or_insert_with(|| format!("FAIL bit-exact   step {step}: {error}\n  again: {again}"));
+        let operation = self.parted.as_ref().map(|p| format!("\n  first operation: {p}")).unwrap_or_default();
+        self.first.get_or_insert_with(|| format!("FAIL bit-exact   step {step}: {error}{operation}\n  again: {again}"));
     }
 
     /// Whether anything differed so far.
@@ -78,7 +102,7 @@ impl BitExact {
 
     /// The verdict.
     pub fn finish(self) -> Outcome {
-        let BitExact { elements, mismatches, steps, first } = self;
+        let BitExact { elements, mismatches, steps, first, .. } = self;
         let summary =
             format!("secure = integer model: {mismatches} mismatches in {elements} elements of {steps} steps");
         Outcome::new("bit-exact", summary, first)

@@ -8,9 +8,25 @@ use crate::compare::{Comparison, place};
 use crate::config::Config;
 use crate::failure::{Failure, Sides};
 use crate::model::execution_order;
-use reference::spec::ProbePoint;
+use reference::spec::{Head, ProbePoint, TrainSpec};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+
+/// Elements that one step compares: every tensor of [`ProbePoint`] that the head has.
+pub fn elements(spec: &TrainSpec) -> u64 {
+    let (batch, classes) = (spec.sgd.batch, spec.network.classes());
+    let head = match spec.head {
+        Head::Softmax => 2 * batch + 2 * batch * classes,
+        Head::ReluGrad => batch + 2 * batch * classes,
+        Head::ReluProb | Head::ReluProbCut | Head::ReluEps => 3 * batch + batch * classes,
+    };
+    let layer = |l| {
+        let (inputs, outputs) = spec.network.shape(l);
+        // Gradient, velocity and value of weights and biases; logits and their gradient, or a hidden layer's three tensors.
+        3 * (inputs + 1) * outputs + (if l == spec.network.layers() { 2 } else { 3 }) * batch * outputs
+    };
+    (head + (1..=spec.network.layers()).map(layer).sum::<usize>()) as u64
+}
 
 /// The verdict on all comparisons under either bound; `judged` steps were compared, the others not, for the reason given.
 pub fn finish(

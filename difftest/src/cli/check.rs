@@ -1,7 +1,7 @@
 //! The comparison itself: what `difftest` does without a command.
 
 use super::{Verdict, parse_head, parse_rounding, print};
-use crate::check::side;
+use crate::check::{error_bound, side};
 use crate::config::{self, Config, Length, Mode, Training};
 use crate::error::Error;
 use crate::model::secure::Secure;
@@ -43,6 +43,9 @@ pub struct Args {
     /// Passes over the training set, instead of --steps
     #[arg(long)]
     epochs: Option<usize>,
+    /// As many steps as compare 10^9 elements: some minutes
+    #[arg(long, conflicts_with_all = ["steps", "epochs", "step"])]
+    long: bool,
     /// Learning rate
     #[arg(long, default_value_t = 0.01)]
     lr: f64,
@@ -96,6 +99,9 @@ pub struct Args {
     insecure_seed: Option<u64>,
 }
 
+/// Elements that a long run compares.
+const LONG: u64 = 1_000_000_000;
+
 /// Steps of a run that names no length.
 const STEPS: usize = 10;
 
@@ -113,6 +119,7 @@ impl Args {
         let spec = TrainSpec { fixed, ..spec };
         spec.validate()?;
         let length = match (self.steps, self.epochs, self.step) {
+            _ if self.long => Length::Steps(LONG.div_ceil(error_bound::elements(&spec)) as usize),
             (Some(n), ..) => Length::Steps(n),
             (None, Some(n), _) => Length::Epochs(n),
             (None, None, Some(step)) => Length::Steps(step.saturating_add(1)),

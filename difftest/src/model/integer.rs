@@ -2,7 +2,7 @@
 
 use super::{Batch, Model, Opens, Spent, Step, Tensors};
 use crate::error::Error;
-use reference::fixed::{Coins, Model as Fixed, Monitor, Parameters, Tape};
+use reference::fixed::{Coins, Model as Fixed, Monitor, Parameters, Replayed, Tape};
 use reference::spec::TrainSpec;
 use std::time::Instant;
 
@@ -15,6 +15,8 @@ pub struct Integer {
     pub violations: Monitor,
     /// What the last step computed before it was refused; empty after a step that ended.
     pub unfinished: Tensors<i64>,
+    /// What the last replayed step truncated, up to where it was refused.
+    pub replayed: Vec<Replayed>,
 }
 
 impl Integer {
@@ -23,7 +25,13 @@ impl Integer {
     /// # Errors
     /// An invalid specification.
     pub fn replaying(spec: TrainSpec) -> Result<Self, Error> {
-        Ok(Integer { model: Fixed::new(spec)?, own: None, violations: Monitor::default(), unfinished: Tensors::new() })
+        Ok(Integer {
+            model: Fixed::new(spec)?,
+            own: None,
+            violations: Monitor::default(),
+            unfinished: Tensors::new(),
+            replayed: Vec::new(),
+        })
     }
 
     /// Uses these coins whatever it is given.
@@ -54,7 +62,7 @@ impl Model for Integer {
 
     fn step(&mut self, batch: &Batch, tape: Tape) -> Result<Step<i64>, Error> {
         let mut tensors = Tensors::new();
-        let mut replay = Coins::Tape(tape);
+        let mut replay = Coins::Observed { tape, seen: Vec::new() };
         let coins = self.own.as_mut().unwrap_or(&mut replay);
         let start = Instant::now();
         let mut probe = |point, tensor: &ndarray::Array2<i64>| {
@@ -62,6 +70,10 @@ impl Model for Integer {
         };
         let done = self.model.step(&batch.units, &batch.labels, coins, &mut probe);
         self.violations = self.model.monitor_mut().take();
+        self.replayed = match replay {
+            Coins::Observed { seen, .. } => seen,
+            _ => Vec::new(),
+        };
         if let Err(refusal) = done {
             self.unfinished = tensors;
             return Err(refusal.into());

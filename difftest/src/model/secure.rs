@@ -3,6 +3,7 @@
 use super::{Batch, Model, Opens, Spent, Step, Tensors};
 use crate::error::Error;
 use crate::freerun::Trains;
+use crate::operation::Truncated;
 use ndarray::{Array1, Array2};
 use reference::fixed::{LayerUnits, Parameters, Rounded, Tape};
 use reference::spec::TrainSpec;
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 pub struct Secure {
     engine: Engine,
     spec: TrainSpec,
+    truncated: Vec<Truncated>,
 }
 
 /// The engine's errors name step and party already.
@@ -67,7 +69,7 @@ impl Secure {
     /// A specification or machine that the engine cannot work with.
     pub fn start(spec: TrainSpec, insecure_seed: Option<u64>, record: bool) -> Result<Self, Error> {
         let config = EngineConfig { seed: insecure_seed, record, ..EngineConfig::new(spec.clone()) };
-        Ok(Secure { engine: Engine::start(config).map_err(failed)?, spec })
+        Ok(Secure { engine: Engine::start(config).map_err(failed)?, spec, truncated: Vec::new() })
     }
 
     /// Where the parties' time went, added up over the three.
@@ -97,7 +99,10 @@ impl Model for Secure {
 
     fn step(&mut self, batch: &Batch, _: Tape) -> Result<Step<i64>, Error> {
         let x: Vec<_> = batch.units.iter().copied().collect();
-        let report = self.engine.step(&x, &batch.labels).map_err(failed)?;
+        let mut report = self.engine.step(&x, &batch.labels).map_err(failed)?;
+        let truncated =
+            |r: &mut RoundingRecord| Truncated { name: r.name.clone(), operands: std::mem::take(&mut r.operands) };
+        self.truncated = report.rounding.iter_mut().map(truncated).collect();
         let spent = spent(&report.spent, report.seconds);
         Ok(Step { tensors: tensors(report.probes)?, tape: tape(report.rounding), spent })
     }
@@ -127,6 +132,10 @@ impl Opens for Secure {
             })
             .collect::<Result<_, Error>>()?;
         Ok(Parameters { layers })
+    }
+
+    fn truncated(&self) -> &[Truncated] {
+        &self.truncated
     }
 }
 
