@@ -11,15 +11,17 @@ const LOSS: f64 = 100.0;
 /// An accuracy below this, for ten classes, is chance.
 const ACCURACY: f64 = 0.11;
 
-/// Why the rule restarts, if it does: the first point of the curve, from the end of the first epoch (in steps) on, that breaks it.
-pub fn reason(curve: &[Point], epoch: usize) -> Option<String> {
-    curve.iter().filter(|p| p.step >= epoch).find_map(|p| match p.loss.and_then(|l| l.1) {
-        _ if p.accuracy.1 < ACCURACY => {
-            Some(format!("step {}: accuracy {:.2} % is below 11 %", p.step, 100.0 * p.accuracy.1))
-        }
-        Some(loss) if loss > LOSS => Some(format!("step {}: loss {loss:.1} exceeds 100", p.step)),
-        _ => None,
-    })
+/// Why the rule restarts, if it does: the first point of the curve, from the end of the first epoch (in steps) on, that breaks it, or the accuracy of
+/// the parties' own arithmetic at the end of a run, which has wrapped where f64 on the same weights has not.
+pub fn reason(curve: &[Point], accuracy: f64, epoch: usize) -> Option<String> {
+    let chance =
+        |step: usize, v: f64| (v < ACCURACY).then(|| format!("step {step}: accuracy {:.2} % is below 11 %", 100.0 * v));
+    let point = |p: &Point| {
+        let loss = p.loss.and_then(|l| l.1).filter(|l| *l > LOSS);
+        chance(p.step, p.accuracy.1).or(loss.map(|l| format!("step {}: loss {l:.1} exceeds 100", p.step)))
+    };
+    let judged = || curve.iter().filter(|p| p.step >= epoch);
+    judged().find_map(point).or_else(|| judged().next_back().and_then(|p| chance(p.step, accuracy)))
 }
 
 /// The run that replaces one that diverged: half the learning rate, the next seed. `None` if fixed point cannot represent the rate.
@@ -42,9 +44,10 @@ mod tests {
     #[test]
     fn only_what_the_rule_names_restarts_and_only_after_an_epoch() {
         let healthy = [point(40, Some(500.0), 0.05), point(60, None, 0.8), point(80, Some(100.0), 0.11)];
-        assert_eq!(reason(&healthy, 50), None, "before the epoch's end nothing counts");
-        assert!(reason(&healthy, 40).unwrap().contains("step 40: accuracy 5.00 %"));
-        assert!(reason(&[point(60, Some(100.1), 0.8)], 50).unwrap().contains("loss 100.1"));
+        assert_eq!(reason(&healthy, 0.8, 50), None, "before the epoch's end nothing counts");
+        assert!(reason(&healthy, 0.8, 40).unwrap().contains("step 40: accuracy 5.00 %"));
+        assert!(reason(&healthy, 0.05, 50).unwrap().contains("step 80: accuracy 5.00 %"), "the parties' own accuracy");
+        assert!(reason(&[point(60, Some(100.1), 0.8)], 0.8, 50).unwrap().contains("loss 100.1"));
     }
 
     #[test]

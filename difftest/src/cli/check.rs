@@ -241,7 +241,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
             let found = freerun::run(&config, &data, start, |steps| bar.inc(steps as u64))?;
             bar.finish_and_clear();
             let epoch = data.train.len().div_ceil(config.spec.sgd.batch);
-            let why = restart::reason(&found.curve, epoch).filter(|_| args.restart_on_divergence);
+            let why = restart::reason(&found.curve, found.accuracy.1, epoch).filter(|_| args.restart_on_divergence);
             let Some((why, next)) = why.zip(restart::next(&config)) else {
                 break Report::free(&config, data.test.len(), found);
             };
