@@ -93,8 +93,10 @@ async fn power_of_two(p: &Party, bits: &BitShare) -> Result<Share> {
 async fn polynomial(p: &Party, r: &Share) -> Result<Share> {
     let (r1, r2) = try_join!(
         truncate(p, r, 11, "head/exp/fraction"),
-        truncate_product(p, product_parts(p, r, r)?, 42, "head/exp/square")
+        truncate_product(p, product_parts(p, r, r)?.plus_public(p.id, -1 << 61), 42, "head/exp/square")
     )?;
+    // The square was centred, so that nearest's half has room; its share of the offset comes back here.
+    let r2 = r2.plus_public(p.id, 1 << 19);
     let last = EXP_C4 + if planted(Fault::ExpCoefficient) { EXP_C4 / 100 } else { 0 };
     let t = r1.scale(EXP_C3).plus(&r2.scale(last))?.plus_public(p.id, EXP_C2);
     let mut sum: Parts = product_parts(p, &r2, &t)?.plus_public(p.id, 1 << 60);
