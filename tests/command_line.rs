@@ -148,8 +148,10 @@ fn what_means_nothing_is_refused_with_its_limit() {
 
 #[test]
 fn an_unwritable_report_is_an_error() {
-    let text = refusal(&[SHORT, &["--json", "/nowhere/at/all/report.json"]].concat());
-    assert!(text.contains("/nowhere/at/all/report.json"), "{text}");
+    let command = [SHORT, &["--json", "/nowhere/at/all/report.json"]].concat();
+    let text = refusal(&command);
+    assert!(text.contains("/nowhere/at/all/report.json") && text.contains("no folder /nowhere/at/all"), "{text}");
+    assert!(stdout(&run(&command)).is_empty(), "refused before the run, not after it");
 }
 
 #[test]

@@ -247,6 +247,23 @@ impl Report {
     }
 }
 
+/// Refuses a file that cannot be written because its folder is not there: before a run, not after it.
+///
+/// # Errors
+/// Names the file and the folder.
+pub fn check_folder(path: Option<&Path>) -> Result<(), Error> {
+    let Some(path) = path else { return Ok(()) };
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if parent.is_dir() {
+        return Ok(());
+    }
+    Err(Error::Usage(format!(
+        "{}: there is no folder {}; make it, or name another file",
+        path.display(),
+        parent.display()
+    )))
+}
+
 /// Writes a file as a whole or not at all: to a temporary file beside it, which is then renamed.
 ///
 /// # Errors

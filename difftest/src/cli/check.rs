@@ -220,6 +220,7 @@ fn progress(total: usize) -> ProgressBar {
 /// Bad flags, bad data, a side that cannot go on, a report that cannot be written.
 pub fn run(args: Args) -> Result<Verdict, Error> {
     // Flags first: a typing error should not wait for the data.
+    report::check_folder(args.json.as_deref())?;
     args.config(784, 60_000)?;
     let data = config::data(args.data.as_deref())?;
     let mut config = args.config(data.train.inputs(), data.train.len())?;
