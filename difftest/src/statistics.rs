@@ -168,9 +168,10 @@ mod tests {
     use rand::{Rng, RngCore, SeedableRng};
     use rand_chacha::ChaCha12Rng;
 
-    /// P[X >= k] by Pascal's recurrence over the trials: sums of positive terms only.
-    fn upper_tail(n: usize, k: usize, p: f64) -> f64 {
-        let mut mass = vec![1.0];
+    /// log2 P[X >= k] by Pascal's recurrence over the trials: sums of positive terms only, scaled by 2^1000 so that the smallest, 0.001^200, are
+    /// still normal numbers.
+    fn log2_upper_tail(n: usize, k: usize, p: f64) -> f64 {
+        let mut mass = vec![2f64.powi(1000)];
         for _ in 0..n {
             let mut next = vec![0.0; mass.len() + 1];
             for (j, m) in mass.iter().enumerate() {
@@ -179,17 +180,24 @@ mod tests {
             }
             mass = next;
         }
-        mass[k..].iter().sum()
+        mass[k..].iter().sum::<f64>().log2() - 1000.0
+    }
+
+    #[test]
+    fn a_tail_far_below_the_smallest_number() {
+        let want = 131.0 * 0.001f64.log2();
+        assert!((binomial(131, 131, 0.001) - (want + 1.0)).abs() < 1e-6);
+        assert!((log2_upper_tail(131, 131, 0.001) - want).abs() < 1e-6);
     }
 
     proptest! {
         #[test]
         fn binomial_tails_are_the_sums_of_their_terms(n in 1usize..200, k in 0usize..200, p in 0.001f64..0.999) {
             let k = k.min(n);
-            let lower = upper_tail(n, n - k, 1.0 - p);
-            let want = if k as f64 >= n as f64 * p { upper_tail(n, k, p) } else { lower };
+            let lower = log2_upper_tail(n, n - k, 1.0 - p);
+            let want = if k as f64 >= n as f64 * p { log2_upper_tail(n, k, p) } else { lower };
             let got = binomial(n as u64, k as u64, p);
-            prop_assert!((got - (2.0 * want).log2().min(0.0)).abs() < 1e-6, "{} {}", got, want.log2());
+            prop_assert!((got - (want + 1.0).min(0.0)).abs() < 1e-6, "{} {}", got, want);
         }
 
         #[test]
