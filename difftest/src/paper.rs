@@ -1,4 +1,4 @@
-//! The evaluation of the source paper (Keller and Sun, eprint 2020/1330, section 4), repeated: a grid of training runs, its tables, its claims.
+//! The evaluation of the source paper (Keller and Sun, arXiv 2011.11202, section 4), repeated: a grid of training runs, its tables, its claims.
 //!
 //! * *cell*: one training run, side x head x layers x rounding x seed ([`cell`]); cells are independent, so any batch system can spread them.
 //! * *attempt*: what one cell did at one learning rate; the paper's rule starts another at half the rate ([`train`]).

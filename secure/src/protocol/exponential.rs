@@ -23,7 +23,7 @@ use super::truncate::{truncate, truncate_product};
 use crate::error::Result;
 use crate::fault::{Fault, planted};
 use crate::party::{Party, PartyId};
-use crate::share::{BitShare, Parts, Share};
+use crate::share::{Parts, Share};
 use futures_util::try_join;
 use reference::spec::constants::{EXP_C1, EXP_C2, EXP_C3, EXP_C4};
 
@@ -40,21 +40,16 @@ pub async fn exponential(p: &Party, d: &Share) -> Result<Share> {
     let y = d.scale(p.fixed.exp_log2e()).plus_public(p.id, 31 << FRACTION);
     let known = y.two_sided(p.id);
 
-    let not_cut =
-        async { to_ring(p, &sign(p, &d.clone().plus_public(p.id, p.fixed.exp_cut())).await?.not(p.id)).await };
-    // n' as bits, and whether all of them are 1.
+    // Three stages, each as long as its longest member, so that the fraction never waits for the integer part. First: n' as bits and
+    // whether all of them are 1; the carry; the cut; party 0's fraction.
+    let integer_planes = planes_of(&known, 1, n, FRACTION, INTEGER);
     let integer = async {
-        let bits = low_sum(p, &planes_of(&known, 1, n, FRACTION, INTEGER), INTEGER, n).await?;
-        try_join!(power_of_two(p, &bits), and_all(p, bits.clone(), 1))
+        let bits = low_sum(p, &integer_planes, INTEGER, n).await?;
+        let all_ones = and_all(p, bits.clone(), 1).await?;
+        Ok((bits, all_ones))
     };
     let fraction_planes = planes_of(&known, 1, n, 0, FRACTION);
-    let fractions = carry(p, &fraction_planes, FRACTION, 1, n);
-    let carries = async {
-        let ((power, all_ones), carry_bit) = try_join!(integer, fractions)?;
-        let wraps = async { to_ring(p, &and(p, &all_ones, &carry_bit).await?).await };
-        let (wraps, carry_bit) = try_join!(wraps, to_ring(p, &carry_bit))?;
-        Ok((power, wraps, carry_bit))
-    };
+    let above_cut = d.clone().plus_public(p.id, p.fixed.exp_cut());
     let fraction_a = async {
         let low: Vec<u64> = known.iter().map(|v| v & ((1 << FRACTION) - 1)).collect();
         let mut a = from_party_0(p, if p.id == PartyId::P0 { &low } else { &[] }, n).await?.reshape(1, n);
@@ -66,10 +61,18 @@ pub async fn exponential(p: &Party, d: &Share) -> Result<Share> {
         Ok(a)
     };
 
-    let ((power, wraps, carry_bit), not_cut, fraction) = try_join!(carries, not_cut, fraction_a)?;
+    let ((bits, all_ones), carry_bit, cut, fraction) =
+        try_join!(integer, carry(p, &fraction_planes, FRACTION, 1, n), sign(p, &above_cut), fraction_a)?;
+
+    // Second: bits to the ring.
+    let not_cut = cut.not(p.id);
+    let (wraps, bits, carry_bit, not_cut) =
+        try_join!(and(p, &all_ones, &carry_bit), to_ring(p, &bits), to_ring(p, &carry_bit), to_ring(p, &not_cut))?;
     let r = fraction.minus(&carry_bit.shift_left(FRACTION))?;
 
+    // Third: the power of two beside the polynomial.
     let scale = async {
+        let (power, wraps) = try_join!(power_of_two(p, &bits), to_ring(p, &wraps))?;
         let doubled = multiply(p, &power, &carry_bit.clone().plus_public(p.id, 1)).await?;
         let power = doubled.minus(&wraps.scale((1 << 32) - 1))?;
         if planted(Fault::ExpTail) { Ok(power) } else { multiply(p, &power, &not_cut).await }
@@ -79,9 +82,8 @@ pub async fn exponential(p: &Party, d: &Share) -> Result<Share> {
     Ok(truncate_product(p, product, 60 - p.fixed.fraction_bits, "head/exp/scale").await?.reshape(rows, cols))
 }
 
-/// prod_k (1 + b_k (2^(2^k) - 1)) for the five bits b_k.
-async fn power_of_two(p: &Party, bits: &BitShare) -> Result<Share> {
-    let bits = to_ring(p, bits).await?;
+/// prod_k (1 + b_k (2^(2^k) - 1)) for the five bits b_k, one a row.
+async fn power_of_two(p: &Party, bits: &Share) -> Result<Share> {
     let factor = |k: usize| bits.row_range(k, k + 1).scale((1 << (1 << k)) - 1).plus_public(p.id, 1);
     let (f0, f1) = (factor(0).stack(&factor(2))?, factor(1).stack(&factor(3))?);
     let pairs = multiply(p, &f0, &f1).await?;
@@ -102,4 +104,19 @@ async fn polynomial(p: &Party, r: &Share) -> Result<Share> {
     let mut sum: Parts = product_parts(p, &r2, &t)?.plus_public(p.id, 1 << 60);
     sum.add_share(&r.scale(EXP_C1))?;
     truncate_product(p, sum, 31, "head/exp/polynomial").await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{share, world};
+    use reference::spec::{FixedSpec, Rounding};
+
+    #[test]
+    fn it_takes_the_rounds_that_its_head_says() {
+        let d = share(4, 1, &[0, -1, -65536, -800_000]);
+        let (_, spent, _) =
+            world(FixedSpec::default(), Rounding::Probabilistic, |p| p.run(exponential(p, &d[p.id.index()])));
+        assert_eq!(spent.rounds, 16);
+    }
 }

@@ -13,7 +13,7 @@ use reference::spec::{FixedSpec, Head, Rounding};
 pub fn paper(found: &Findings) -> String {
     let mut page = Page::new("The paper, reproduced: softmax and its replacements in secure training");
     page.paragraph(
-        "Keller and Sun, Effectiveness of MPC-friendly Softmax Replacement (eprint 2020/1330), section 4: networks of one to three dense \
+        "Keller and Sun, Effectiveness of MPC-friendly Softmax Replacement (arXiv 2011.11202), section 4: networks of one to three dense \
          layers are trained by three parties on secret shares, by an integer model of the same fixed-point arithmetic, and in f64.",
     );
     page.paragraph(&setup(found));
