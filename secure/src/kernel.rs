@@ -32,7 +32,8 @@ mod zmm;
 pub use ctr::CtrKey;
 pub use planes::{from_bits, to_planes};
 pub use view::View;
-pub use wide::wide;
+pub(crate) use wide::wide_fn;
+pub use wide::{Pass, run_wide, wide};
 
 use rayon::prelude::*;
 use std::sync::OnceLock;

@@ -290,6 +290,11 @@ impl Party {
         Record { reused: reused.into_iter().flatten().next(), ..record }
     }
 
+    /// Whether a harness records.
+    pub fn records(&self) -> bool {
+        self.record.borrow().is_some()
+    }
+
     /// Notes this party's part of a truncation, if anybody asked.
     pub fn note_truncation(&self, name: &str, shift: u32, part: &[u64]) {
         if let Some(record) = self.record.borrow_mut().as_mut() {

@@ -1,36 +1,82 @@
 //! Plain loops, compiled for the vectors that the selected kernel may use.
 //!
 //! The element-wise passes of the protocols are ordinary safe loops; built for the baseline processor they would use 128-bit vectors
-//! without a 64-bit multiplication. [`wide`] runs a closure inside a function compiled for wider ones; the closure is inlined
-//! there. The result is the same on every path.
+//! without a 64-bit multiplication. A function defined in [`wide_fn!`] is compiled for wider ones as well, and [`wide`] does the same for a
+//! closure of a line or two. The result is the same on every path.
 
 #![allow(unsafe_code)]
 
 use super::Kernel;
 
-/// Runs `f`, compiled for AVX-512 or AVX2 where the [selected](Kernel::selected) kernel has them.
+/// A loop to be compiled for several processors. `run` must be `#[inline(always)]`, or it is compiled for the baseline only.
+pub trait Pass {
+    /// What the loop gives.
+    type Output;
+    /// Runs it.
+    fn run(self) -> Self::Output;
+}
+
+/// Runs a pass, compiled for AVX-512 or AVX2 where the [selected](Kernel::selected) kernel has them.
 #[inline(always)]
-pub fn wide<R>(f: impl FnOnce() -> R) -> R {
+pub fn run_wide<P: Pass>(pass: P) -> P::Output {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-        fn avx512<R>(f: impl FnOnce() -> R) -> R {
-            f()
+        fn avx512<P: Pass>(pass: P) -> P::Output {
+            pass.run()
         }
         #[target_feature(enable = "avx2")]
-        fn avx2<R>(f: impl FnOnce() -> R) -> R {
-            f()
+        fn avx2<P: Pass>(pass: P) -> P::Output {
+            pass.run()
         }
         match Kernel::selected() {
             // SAFETY: the features were just asked for.
-            Kernel::Avx512 | Kernel::Amx if has_avx512() => return unsafe { avx512(f) },
+            Kernel::Avx512 | Kernel::Amx if has_avx512() => return unsafe { avx512(pass) },
             // SAFETY: a kernel is selected only where its features are.
-            Kernel::Avx2 => return unsafe { avx2(f) },
+            Kernel::Avx2 => return unsafe { avx2(pass) },
             _ => {}
         }
     }
-    f()
+    pass.run()
 }
+
+/// Runs a short closure, compiled for wide vectors. The compiler inlines a closure of a line or two; a longer one it leaves outside, built for the
+/// baseline processor: use [`wide_fn!`] for that.
+#[inline(always)]
+pub fn wide<R>(f: impl FnOnce() -> R) -> R {
+    struct Closure<F>(F);
+    impl<R, F: FnOnce() -> R> Pass for Closure<F> {
+        type Output = R;
+        #[inline(always)]
+        fn run(self) -> R {
+            self.0()
+        }
+    }
+    run_wide(Closure(f))
+}
+
+/// Defines a function whose body is compiled for wide vectors.
+macro_rules! wide_fn {
+    ($(#[$attribute:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $output:ty)? $body:block) => {
+        $(#[$attribute])*
+        #[allow(clippy::too_many_arguments, clippy::type_complexity)]
+        fn $name($($argument: $type),*) $(-> $output)? {
+            struct Arguments<T>(T);
+            impl $crate::kernel::Pass for Arguments<($($type,)*)> {
+                type Output = $crate::kernel::wide_fn!(@ $($output)?);
+                #[inline(always)]
+                fn run(self) -> Self::Output {
+                    let ($($argument,)*) = self.0;
+                    $body
+                }
+            }
+            $crate::kernel::run_wide(Arguments(($($argument,)*)))
+        }
+    };
+    (@) => { () };
+    (@ $output:ty) => { $output };
+}
+pub(crate) use wide_fn;
 
 #[cfg(target_arch = "x86_64")]
 fn has_avx512() -> bool {

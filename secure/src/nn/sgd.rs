@@ -3,12 +3,19 @@
 use super::dense::LayerShare;
 use crate::error::Result;
 use crate::fault::{Fault, planted};
-use crate::kernel::wide;
+use crate::kernel::wide_fn;
 use crate::party::Party;
 use crate::protocol::truncate::{truncate, truncate_product};
 use crate::share::{Parts, Share};
 use futures_util::try_join;
 use reference::spec::{ProbePoint, SgdUnits};
+
+wide_fn! {
+    /// g = M v - c g.
+    fn momentum_and_gradient(g: &mut [u64], v: &[u64], momentum: u64, rate: u64) {
+        g.iter_mut().zip(v).for_each(|(g, v)| *g = v.wrapping_mul(momentum).wrapping_sub(g.wrapping_mul(rate)));
+    }
+}
 
 /// V <- trunc(M V - c dW 2^x, s), W <- W + V, for weights and bias of layer `l` side by side.
 ///
@@ -23,11 +30,7 @@ pub async fn update(p: &Party, l: usize, layer: &mut LayerShare, dw: Parts, db: 
         }
         let rate = (sgd.rate as u64) << u32::from(planted(Fault::BatchSize));
         let rate = (rate - u64::from(planted(Fault::RateDown))) << extra_scale;
-        wide(|| {
-            for (g, v) in gradient.part.iter_mut().zip(&velocity.own) {
-                *g = v.wrapping_mul(momentum).wrapping_sub(g.wrapping_mul(rate));
-            }
-        });
+        momentum_and_gradient(&mut gradient.part, &velocity.own, momentum, rate);
         gradient
     };
     let w = unreduced(&layer.weight_velocity, dw, sgd.extra);

@@ -21,7 +21,7 @@ use super::boolean::and;
 use crate::cost::Cost;
 use crate::error::Result;
 use crate::fault::{Fault, planted};
-use crate::kernel::wide;
+use crate::kernel::wide_fn;
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
 use crate::prg::Ticket;
@@ -82,7 +82,7 @@ pub async fn carry(p: &Party, planes: &[u64], width: u32, blocks: usize, len: us
         let mut at = 0;
         for j in 0..chunks {
             let c = chunk_bits(width, j);
-            wide(|| indicators(chunk_planes(j), c, w, &mut query[at..]));
+            indicators(chunk_planes(j), c, w, &mut query[at..]);
             at += ((1 << c) - 1) * w;
         }
     })
@@ -98,12 +98,7 @@ pub async fn carry(p: &Party, planes: &[u64], width: u32, blocks: usize, len: us
             let q = &query[at..at + ((1 << c) - 1) * w];
             let prop = (j > 0).then(|| (&mut props[(j - 1) * w..j * w], &mut zero_entry[(n + j - 1) * w..(n + j) * w]));
             let g = &mut g[j * w..(j + 1) * w];
-            wide(|| match c {
-                4 => chunk_answers::<4>(q, chunk_planes(j as u32), w, g, prop),
-                3 => chunk_answers::<3>(q, chunk_planes(j as u32), w, g, prop),
-                2 => chunk_answers::<2>(q, chunk_planes(j as u32), w, g, prop),
-                _ => chunk_answers::<1>(q, chunk_planes(j as u32), w, g, prop),
-            });
+            chunk_answers(c, q, chunk_planes(j as u32), g, prop);
             at += q.len();
         }
     })
@@ -212,13 +207,14 @@ async fn answer(p: &Party, t: Ticket, words: usize, inner: impl FnOnce(&mut [u64
     Ok(BitShare { blocks: 0, len: 0, own, next })
 }
 
-/// out[(v-1) w + i] = bits in which the value of the `c` planes is v, v = 1 .. 2^c - 1.
-#[inline(always)]
-fn indicators(planes: &[u64], c: u32, w: usize, out: &mut [u64]) {
-    for i in 0..w {
-        let all = one_hot(planes, c, w, i);
-        for v in 1..1usize << c {
-            out[(v - 1) * w + i] = all[v];
+wide_fn! {
+    /// out[(v-1) w + i] = bits in which the value of the `c` planes is v, v = 1 .. 2^c - 1.
+    fn indicators(planes: &[u64], c: u32, w: usize, out: &mut [u64]) {
+        for i in 0..w {
+            let all = one_hot(planes, c, w, i);
+            for v in 1..1usize << c {
+                out[(v - 1) * w + i] = all[v];
+            }
         }
     }
 }
@@ -238,15 +234,22 @@ fn one_hot(planes: &[u64], c: u32, w: usize, i: usize) -> [u64; 32] {
     all
 }
 
-/// Inner products of one chunk's query with the tables of G and P over a' = 1 .. 2^c - 1, each entry less the entry for a' = 0.
+wide_fn! {
+    /// Inner products of one chunk's query with the tables of G and P over a' = 1 .. 2^c - 1, each entry less the entry for a' = 0.
+    /// `prop`: where P goes, and its entry for a' = 0.
+    fn chunk_answers(c: u32, q: &[u64], planes: &[u64], g: &mut [u64], prop: Option<(&mut [u64], &mut [u64])>) {
+        match c {
+            4 => answers_of::<4>(q, planes, g, prop),
+            3 => answers_of::<3>(q, planes, g, prop),
+            2 => answers_of::<2>(q, planes, g, prop),
+            _ => answers_of::<1>(q, planes, g, prop),
+        }
+    }
+}
+
 #[inline(always)]
-fn chunk_answers<const C: u32>(
-    q: &[u64],
-    planes: &[u64],
-    w: usize,
-    g: &mut [u64],
-    mut prop: Option<(&mut [u64], &mut [u64])>,
-) {
+fn answers_of<const C: u32>(q: &[u64], planes: &[u64], g: &mut [u64], mut prop: Option<(&mut [u64], &mut [u64])>) {
+    let w = g.len();
     let top = (1usize << C) - 1;
     for i in 0..w {
         let is = one_hot(planes, C, w, i);

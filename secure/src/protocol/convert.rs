@@ -18,7 +18,7 @@ use super::input::from_party_0;
 use crate::cost::Cost;
 use crate::error::Result;
 use crate::fault::{Fault, planted};
-use crate::kernel::{from_bits, wide};
+use crate::kernel::{from_bits, wide_fn};
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
 use crate::share::{BitShare, Share};
@@ -91,15 +91,7 @@ pub(super) async fn finish_bit(p: &Party, step: &'static str, b: &BitShare, half
         if planted(Fault::BitUnmasked) {
             (product, component_2) = (vec![0; n], vec![0; n]);
         }
-        let both = if planted(Fault::BitNotBit) { 0 } else { 2 };
-        wide(|| {
-            for i in 0..n {
-                let m = known[i];
-                product[i] = product[i].wrapping_add((both * m).wrapping_mul(c[i]));
-                c[i] = c[i].wrapping_sub(product[i]);
-                component_2[i] = component_2[i].wrapping_add(m);
-            }
-        });
+        halves(&known, &mut c, &mut product, &mut component_2);
         if planted(Fault::Replicas) && p.id == PartyId::P1 {
             component_2.iter_mut().for_each(|c| *c = c.wrapping_add(1));
         }
@@ -108,4 +100,16 @@ pub(super) async fn finish_bit(p: &Party, step: &'static str, b: &BitShare, half
         if p.id == PartyId::P1 { (c, component_2) } else { (component_2, c) }
     };
     Ok(Share::new(b.blocks, b.len, own, next))
+}
+
+wide_fn! {
+    /// Of a bit m and this party's half of c: product += 2 m c, c -= product, component 2 += m.
+    fn halves(known: &[u64], c: &mut [u64], product: &mut [u64], component_2: &mut [u64]) {
+        let both = if planted(Fault::BitNotBit) { 0 } else { 2 };
+        for (((m, c), product), component_2) in known.iter().zip(c).zip(product).zip(component_2) {
+            *product = product.wrapping_add((both * m).wrapping_mul(*c));
+            *c = c.wrapping_sub(*product);
+            *component_2 = component_2.wrapping_add(*m);
+        }
+    }
 }

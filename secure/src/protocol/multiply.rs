@@ -19,7 +19,7 @@ use crate::clock::Phase;
 use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
-use crate::kernel::{Kernel, View, wide};
+use crate::kernel::{Kernel, View, wide_fn};
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId, same_shape};
 use crate::share::{Factor, Parts, Share};
@@ -34,7 +34,7 @@ pub const RESHARE: Cost = Cost { rounds: 1, bits_per_element: 3 * 64 };
 pub fn product_parts(p: &Party, x: &Share, y: &Share) -> Result<Parts> {
     same_shape("product", x.shape(), y.shape())?;
     let mut part = vec![0; x.len()];
-    wide(|| products(p.id, x, y, &mut part, |i| i));
+    products(p.id, x, y, &mut part);
     Ok(Parts { rows: x.rows, cols: x.cols, part })
 }
 
@@ -45,25 +45,36 @@ pub fn product_parts(p: &Party, x: &Share, y: &Share) -> Result<Parts> {
 pub fn product_by_row_parts(p: &Party, x: &Share, y: &Share) -> Result<Parts> {
     same_shape("product by row", (x.rows, 1), y.shape())?;
     let mut part = vec![0; x.len()];
-    products(p.id, x, y, &mut part, |i| i / x.cols.max(1));
+    products_by_row(p.id, x, y, &mut part);
     Ok(Parts { rows: x.rows, cols: x.cols, part })
 }
 
-#[inline(always)]
-fn products(id: PartyId, x: &Share, y: &Share, out: &mut [u64], of_y: impl Fn(usize) -> usize + Copy) {
-    let n = out.len();
-    let (own, next) = (&x.own[..n], &x.next[..n]);
-    let mut each = |f: fn(u64, u64, u64, u64) -> u64| {
-        for i in 0..n {
-            let j = of_y(i);
-            out[i] = f(own[i], next[i], y.own[j], y.next[j]);
+wide_fn! {
+    fn products(id: PartyId, x: &Share, y: &Share, out: &mut [u64]) {
+        let n = out.len();
+        let (own, next, y_own, y_next) = (&x.own[..n], &x.next[..n], &y.own[..n], &y.next[..n]);
+        (0..n).for_each(|i| out[i] = product(id, own[i], next[i], y_own[i], y_next[i]));
+    }
+}
+
+wide_fn! {
+    fn products_by_row(id: PartyId, x: &Share, y: &Share, out: &mut [u64]) {
+        let cols = x.cols.max(1);
+        let rows = out.chunks_exact_mut(cols).zip(x.own.chunks_exact(cols).zip(x.next.chunks_exact(cols)));
+        for ((out, (own, next)), (&y_own, &y_next)) in rows.zip(y.own.iter().zip(&y.next)) {
+            (0..cols).for_each(|i| out[i] = product(id, own[i], next[i], y_own, y_next));
         }
-    };
+    }
+}
+
+/// This party's part of (a + b + ..)(c + d + ..), its components being a, b and c, d.
+#[inline(always)]
+fn product(id: PartyId, a: u64, b: u64, c: u64, d: u64) -> u64 {
     match id {
-        PartyId::P0 => each(|a, b, c, d| a.wrapping_add(b).wrapping_mul(c.wrapping_add(d))),
-        PartyId::P1 => each(|a, b, c, d| a.wrapping_mul(d).wrapping_add(b.wrapping_mul(c.wrapping_add(d)))),
-        PartyId::P2 if planted(Fault::CrossTerm) => each(|a, _, _, d| a.wrapping_mul(d)),
-        PartyId::P2 => each(|a, b, c, d| b.wrapping_mul(c).wrapping_add(a.wrapping_mul(d))),
+        PartyId::P0 => a.wrapping_add(b).wrapping_mul(c.wrapping_add(d)),
+        PartyId::P1 => a.wrapping_mul(d).wrapping_add(b.wrapping_mul(c.wrapping_add(d))),
+        PartyId::P2 if planted(Fault::CrossTerm) => a.wrapping_mul(d),
+        PartyId::P2 => b.wrapping_mul(c).wrapping_add(a.wrapping_mul(d)),
     }
 }
 

@@ -21,7 +21,7 @@ use super::multiply::reshare;
 use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
-use crate::kernel::wide;
+use crate::kernel::wide_fn;
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
 use crate::share::{BitShare, Parts, Share};
@@ -82,14 +82,7 @@ async fn parts(p: &Party, b: &BitShare, x: &Share) -> Result<(Parts, HalfBit)> {
                 p.stream(0).sub(t, Y_0, &mut y_1);
             }
             let mut part = vec![0; n];
-            wide(|| {
-                for i in 0..n {
-                    let (a, c) = (x.own[i].wrapping_add(x.next[i]), known[i]);
-                    let chosen = c.wrapping_neg() & a; // c a
-                    part[i] = chosen;
-                    y_1[i] = y_1[i].wrapping_add(a).wrapping_sub(chosen << 1);
-                }
-            });
+            choose(&known, x, &mut part, &mut y_1);
             p.say(STEP, Neighbour::Next, |m| {
                 m.extend_from_slice(&c_1);
                 m.extend_from_slice(&y_1[usize::from(planted(Fault::MessageShort))..]);
@@ -101,27 +94,48 @@ async fn parts(p: &Party, b: &BitShare, x: &Share) -> Result<(Parts, HalfBit)> {
             let heard = p.hear(STEP, [2 * n, 0]).await;
             let message = heard.from(Neighbour::Previous);
             let (c_1, y_1) = message.split_at(n);
-            let part =
-                wide(|| (0..n).map(|i| term(known[i], c_1[i], y_1[i].wrapping_add(x.next[i]), x.next[i])).collect());
+            let y_1 = y_1.iter().zip(&x.next).map(|(y, x)| y.wrapping_add(*x)).collect::<Vec<_>>();
+            let part = terms(&known, c_1, &y_1, &x.next);
             (part, c_1.to_vec())
         }
         PartyId::P2 => {
             p.hear(STEP, [0, 0]).await;
             let c_0 = p.stream(0).words(t, C_0, n);
             let y_0 = if planted(Fault::SelectUnmasked) { vec![0; n] } else { p.stream(0).words(t, Y_0, n) };
-            let part = wide(|| (0..n).map(|i| term(known[i], c_0[i], y_0[i], x.own[i])).collect());
+            let part = terms(&known, &c_0, &y_0, &x.own);
             (part, c_0)
         }
     };
     Ok((Parts { rows: x.rows, cols: x.cols, part }, HalfBit { known, c }))
 }
 
-/// m y + c (1 - 2m) x_2 for a bit m.
-#[inline(always)]
-fn term(m: u64, c: u64, y: u64, x_2: u64) -> u64 {
-    let mask = m.wrapping_neg();
-    let signed = if planted(Fault::SelectSign) { x_2 } else { (x_2 ^ mask).wrapping_sub(mask) }; // (1 - 2m) x_2
-    (mask & y).wrapping_add(c.wrapping_mul(signed))
+wide_fn! {
+    /// Party 0's side for its bits c and a = x_0 + x_1: part = c a, y += a - 2 c a.
+    fn choose(known: &[u64], x: &Share, part: &mut [u64], y: &mut [u64]) {
+        let n = known.len();
+        let (own, next, part, y) = (&x.own[..n], &x.next[..n], &mut part[..n], &mut y[..n]);
+        for i in 0..n {
+            let a = own[i].wrapping_add(next[i]);
+            part[i] = known[i].wrapping_neg() & a;
+            y[i] = y[i].wrapping_add(a).wrapping_sub(part[i] << 1);
+        }
+    }
+}
+
+wide_fn! {
+    /// m y + c (1 - 2m) x_2 for the bits m.
+    fn terms(m: &[u64], c: &[u64], y: &[u64], x_2: &[u64]) -> Vec<u64> {
+        let flip = if planted(Fault::SelectSign) { 0 } else { u64::MAX };
+        m.iter()
+            .zip(c)
+            .zip(y.iter().zip(x_2))
+            .map(|((m, c), (y, x_2))| {
+                let mask = m.wrapping_neg();
+                let signed = (x_2 ^ (mask & flip)).wrapping_sub(mask & flip); // (1 - 2m) x_2
+                (mask & y).wrapping_add(c.wrapping_mul(signed))
+            })
+            .collect()
+    }
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ use super::multiply::{RESHARE, reshare};
 use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
-use crate::kernel::wide;
+use crate::kernel::wide_fn;
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
 use crate::prg::Draw;
@@ -155,23 +155,24 @@ async fn probabilistic(p: &Party, parts: Parts, shift: u32, name: &str) -> Resul
 async fn probabilistic_0(p: &Party, mut z: Vec<u64>, shift: u32, name: &str) -> (Vec<u64>, Vec<u64>) {
     let (n, t) = (z.len(), p.ticket());
     let words = n.div_ceil(64);
-    let r = p.stream(0).draw(t, R);
+    let (r, g_draw, r_0_draw) = (p.stream(0).draw(t, R), p.stream(0).draw(t, G), p.stream(0).draw(t, R_0));
     let a = p.stream(0).words(t, A, words);
     let mut d = vec![0; words];
     for (k, (z, d)) in z.chunks_mut(PIECE).zip(d.chunks_mut(PIECE / 64)).enumerate() {
         mask(&r, k * PIECE, z, shift, true);
-        wide(|| {
-            z.iter_mut().for_each(|v| *v = v.wrapping_add(OFFSET));
-            msb_words(z, d);
-        });
+        offset_and_sign(z, d);
     }
     d.iter_mut().zip(&a).for_each(|(d, a)| *d = !*d ^ a);
     p.note_truncation(name, shift, &z);
     p.say(STEP, Neighbour::Next, |m| m.extend_from_slice(&d));
     p.hear(STEP, [0, 0]).await;
 
-    let (g_draw, r_0_draw) = (p.stream(0).draw(t, G), p.stream(0).draw(t, R_0));
+    // All that does not depend on party 1 is done before its message is waited for.
     let mut r_0 = vec![0; n];
+    for (k, (z, r_0)) in z.chunks_mut(PIECE).zip(r_0.chunks_mut(PIECE)).enumerate() {
+        r_0_draw.fill(k * PIECE, r_0);
+        shifted_0(z, r_0, shift);
+    }
     {
         let heard = p.hear(STEP, [0, words + n]).await;
         let message = heard.from(Neighbour::Next);
@@ -179,13 +180,11 @@ async fn probabilistic_0(p: &Party, mut z: Vec<u64>, shift: u32, name: &str) -> 
         p.say(STEP, Neighbour::Next, |m| {
             m.reserve(n);
             let mut g = [0; PIECE];
-            for (k, (z, r_0)) in z.chunks_mut(PIECE).zip(r_0.chunks_mut(PIECE)).enumerate() {
-                let g = &mut g[..z.len()];
+            for (k, (z, y_1)) in z.chunks_mut(PIECE).zip(y_1.chunks(PIECE)).enumerate() {
+                let (g, bits) = (&mut g[..z.len()], k * PIECE / 64);
                 g_draw.fill(k * PIECE, g);
-                r_0_draw.fill(k * PIECE, r_0);
-                let from = k * PIECE;
-                let (y_1, bits) = (&y_1[from..from + z.len()], from / 64);
-                wide(|| borrow_0(z, &d[bits..], &e[bits..], &a[bits..], g, r_0, y_1, shift));
+                let borrow = Borrow { d: &d[bits..], e: &e[bits..], own: &a[bits..], shift };
+                borrow_0(z, borrow, g, y_1);
                 m.extend_from_slice(z);
             }
         });
@@ -194,28 +193,49 @@ async fn probabilistic_0(p: &Party, mut z: Vec<u64>, shift: u32, name: &str) -> 
     (r_0, z)
 }
 
-/// z = (z >> s) - 2^(62-s) + 2^(64-s) (1-2d)(e a + (1-2e) g) - r_0 + y_1.
-#[allow(clippy::too_many_arguments)]
-#[inline(always)]
-fn borrow_0(z: &mut [u64], d: &[u64], e: &[u64], a: &[u64], g: &[u64], r_0: &[u64], y_1: &[u64], shift: u32) {
-    let up = 64 - shift;
-    if planted(Fault::LocalTruncation) {
-        let shifted = |z: u64| (z.wrapping_sub(OFFSET) as i64 >> shift) as u64;
-        (0..z.len()).for_each(|k| z[k] = shifted(z[k]).wrapping_sub(r_0[k]).wrapping_add(y_1[k]));
-        return;
+wide_fn! {
+    /// z += 2^62; the most significant bits.
+    fn offset_and_sign(z: &mut [u64], bits: &mut [u64]) {
+        z.iter_mut().for_each(|v| *v = v.wrapping_add(OFFSET));
+        msb_words(z, bits);
     }
-    for (w, z) in z.chunks_mut(64).enumerate() {
-        let (d, e, a) = (d[w], e[w], a[w]);
-        let from = 64 * w;
-        let (g, r_0, y_1) = (&g[from..][..z.len()], &r_0[from..][..z.len()], &y_1[from..][..z.len()]);
-        for k in 0..z.len() {
-            let (d, e, a) = (d >> k & 1, e >> k & 1, a >> k & 1);
-            let borrow = negate_if(d, (e & a).wrapping_add(negate_if(e, g[k])));
-            z[k] = (z[k] >> shift)
-                .wrapping_sub(OFFSET >> shift)
-                .wrapping_add(borrow << up)
-                .wrapping_sub(r_0[k])
-                .wrapping_add(y_1[k]);
+}
+
+wide_fn! {
+    /// z = (z >> s) - 2^(62-s) - r_0.
+    fn shifted_0(z: &mut [u64], r_0: &[u64], shift: u32) {
+        let shifted = |z: u64| {
+            if planted(Fault::LocalTruncation) {
+                return (z.wrapping_sub(OFFSET) as i64 >> shift) as u64;
+            }
+            (z >> shift).wrapping_sub(OFFSET >> shift)
+        };
+        z.iter_mut().zip(r_0).for_each(|(z, r_0)| *z = shifted(*z).wrapping_sub(*r_0));
+    }
+}
+
+/// What the borrow is made of: the masked bits that parties 0 and 1 exchanged and the mask of one's own, 64 a word.
+#[derive(Clone, Copy)]
+struct Borrow<'a> {
+    d: &'a [u64],
+    e: &'a [u64],
+    own: &'a [u64],
+    shift: u32,
+}
+
+wide_fn! {
+    /// z += 2^(64-s) (1-2d)(e a + (1-2e) g) + y_1.
+    fn borrow_0(z: &mut [u64], b: Borrow<'_>, g: &[u64], y_1: &[u64]) {
+        let up = 64 - b.shift;
+        let kept = if planted(Fault::LocalTruncation) { 0 } else { u64::MAX };
+        for (w, z) in z.chunks_mut(64).enumerate() {
+            let (d, e, a) = (b.d[w], b.e[w], b.own[w]);
+            let (g, y_1) = (&g[64 * w..][..z.len()], &y_1[64 * w..][..z.len()]);
+            for k in 0..z.len() {
+                let (d, e, a) = (d >> k & 1, e >> k & 1, a >> k & 1);
+                let borrow = negate_if(d, (e & a).wrapping_add(negate_if(e, g[k])));
+                z[k] = z[k].wrapping_add(borrow << up & kept).wrapping_add(y_1[k]);
+            }
         }
     }
 }
@@ -223,64 +243,74 @@ fn borrow_0(z: &mut [u64], d: &[u64], e: &[u64], a: &[u64], g: &[u64], r_0: &[u6
 async fn probabilistic_1(p: &Party, mut z: Vec<u64>, shift: u32, name: &str) -> (Vec<u64>, Vec<u64>) {
     let (n, t) = (z.len(), p.ticket());
     let words = n.div_ceil(64);
+    // Drawn before party 2's message is waited for.
     let b = p.stream(2).words(t, B, words);
-    let r_2_draw = p.stream(2).draw(t, R_2);
-    let mut r_2 = vec![0; n];
+    let mut r_2 = p.stream(2).words(t, R_2, n);
+    if planted(Fault::ResultUnmasked) {
+        r_2.fill(0);
+    }
     {
         let heard = p.hear(STEP, [words, n + packed_words(n, shift)]).await;
         let d = heard.from(Neighbour::Previous);
         let from_2 = heard.from(Neighbour::Next);
         let (z_2, ab) = from_2.split_at(n);
-        for (z, z_2) in z.chunks_mut(PIECE).zip(z_2.chunks(PIECE)) {
-            wide(|| z.iter_mut().zip(z_2).for_each(|(m, z_2)| *m = m.wrapping_add(*z_2).wrapping_neg()));
-        }
-        p.note_truncation(name, shift, &z);
+        let mut noted = Vec::new();
         p.say(STEP, Neighbour::Previous, |m| {
             m.reserve(words + n);
             let start = m.len();
             m.resize(start + words, 0);
             let mut corrections = [0; PIECE];
-            for (k, (z, r_2)) in z.chunks_mut(PIECE).zip(r_2.chunks_mut(PIECE)).enumerate() {
-                let bits = k * PIECE / 64;
-                let e = &mut m[start + bits..start + bits + z.len().div_ceil(64)];
+            for (k, (z, z_2)) in z.chunks_mut(PIECE).zip(z_2.chunks(PIECE)).enumerate() {
+                let (from, bits) = (k * PIECE, k * PIECE / 64);
                 let corrections = &mut corrections[..z.len()];
-                if !planted(Fault::ResultUnmasked) {
-                    r_2_draw.fill(k * PIECE, r_2);
+                let e = &mut m[start + bits..start + bits + z.len().div_ceil(64)];
+                unpack(ab, packed_width(shift), from, &mut *corrections);
+                negated_sum_and_sign(&mut *z, z_2, &mut *e);
+                if p.records() {
+                    noted.extend_from_slice(z);
                 }
-                wide(|| {
-                    unpack(ab, packed_width(shift), k * PIECE, corrections);
-                    msb_words(z, e);
-                    e.iter_mut().zip(&b[bits..]).for_each(|(e, b)| *e ^= b);
-                    borrow_1(z, &d[bits..], e, &b[bits..], corrections, r_2, shift);
-                });
+                e.iter_mut().zip(&b[bits..]).for_each(|(e, b)| *e ^= b);
+                let borrow = Borrow { d: &d[bits..], e, own: &b[bits..], shift };
+                borrow_1(&mut *z, borrow, corrections, &r_2[from..]);
                 m.extend_from_slice(z);
             }
         });
+        p.note_truncation(name, shift, &noted);
     }
     p.hear(STEP, [0, 0]).await;
     drop(z);
     (p.hear(STEP, [n, 0]).await.take(Neighbour::Previous), r_2)
 }
 
-/// z = 2^(64-s) (d e + d (1-2e) b + (1-2d)(1-2e) (ab - g)) - (z >> s) - r_2.
-#[inline(always)]
-fn borrow_1(z: &mut [u64], d: &[u64], e: &[u64], b: &[u64], corrections: &[u64], r_2: &[u64], shift: u32) {
-    let up = 64 - shift;
-    if planted(Fault::LocalTruncation) {
-        z.iter_mut().zip(r_2).for_each(|(z, r)| *z = 0u64.wrapping_sub((*z as i64 >> shift) as u64).wrapping_sub(*r));
-        return;
+wide_fn! {
+    /// z = -(z + z_2) = m; the most significant bits.
+    fn negated_sum_and_sign(z: &mut [u64], z_2: &[u64], bits: &mut [u64]) {
+        z.iter_mut().zip(z_2).for_each(|(z, z_2)| *z = z.wrapping_add(*z_2).wrapping_neg());
+        msb_words(z, bits);
     }
-    let floored = planted(Fault::BothFloored);
-    for (w, z) in z.chunks_mut(64).enumerate() {
-        let (d, e, b) = (d[w], e[w], b[w]);
-        let from = 64 * w;
-        let (corrections, r_2) = (&corrections[from..][..z.len()], &r_2[from..][..z.len()]);
-        for k in 0..z.len() {
-            let (d, e, b) = (d >> k & 1, e >> k & 1, b >> k & 1);
-            let corrected = negate_if(d ^ e, corrections[k]);
-            let borrow = (d & e).wrapping_add(negate_if(e, d & b)).wrapping_add(corrected);
-            let up_too = u64::from(floored && z[k] << up != 0);
-            z[k] = (borrow << up).wrapping_sub(z[k] >> shift).wrapping_sub(up_too).wrapping_sub(r_2[k]);
+}
+
+wide_fn! {
+    /// z = 2^(64-s) (d e + d (1-2e) b + (1-2d)(1-2e) (ab - g)) - (z >> s) - r_2.
+    fn borrow_1(z: &mut [u64], b: Borrow<'_>, corrections: &[u64], r_2: &[u64]) {
+        let (shift, up) = (b.shift, 64 - b.shift);
+        let r_2 = &r_2[..z.len()];
+        if planted(Fault::LocalTruncation) {
+            z.iter_mut().zip(r_2).for_each(|(z, r)| *z = 0u64.wrapping_sub((*z as i64 >> shift) as u64).wrapping_sub(*r));
+            return;
+        }
+        let floored = planted(Fault::BothFloored);
+        for (w, z) in z.chunks_mut(64).enumerate() {
+            let (d, e, b) = (b.d[w], b.e[w], b.own[w]);
+            let from = 64 * w;
+            let (corrections, r_2) = (&corrections[from..][..z.len()], &r_2[from..][..z.len()]);
+            for k in 0..z.len() {
+                let (d, e, b) = (d >> k & 1, e >> k & 1, b >> k & 1);
+                let corrected = negate_if(d ^ e, corrections[k]);
+                let borrow = (d & e).wrapping_add(negate_if(e, d & b)).wrapping_add(corrected);
+                let up_too = u64::from(floored && z[k] << up != 0);
+                z[k] = (borrow << up).wrapping_sub(z[k] >> shift).wrapping_sub(up_too).wrapping_sub(r_2[k]);
+            }
         }
     }
 }
@@ -291,23 +321,18 @@ async fn probabilistic_2(p: &Party, z: Vec<u64>, shift: u32) -> (Vec<u64>, Vec<u
     let (r, g) = (p.stream(0).draw(t, R), p.stream(0).draw(t, G));
     let (a, b) = (p.stream(0).words(t, A, words), p.stream(2).words(t, B, words));
     p.say(STEP, Neighbour::Previous, |m| {
-        let start = m.len();
-        m.extend_from_slice(&z);
-        for (k, z) in m[start..].chunks_mut(PIECE).enumerate() {
-            mask(&r, k * PIECE, z, shift, false);
+        m.reserve(n + packed_words(n, shift));
+        for (k, z) in z.chunks(PIECE).enumerate() {
+            let start = m.len();
+            m.extend_from_slice(z);
+            mask(&r, k * PIECE, &mut m[start..], shift, false);
         }
         let mut ab = [0; PIECE];
         for from in (0..n).step_by(PIECE) {
             let ab = &mut ab[..PIECE.min(n - from)];
             g.fill(from, ab);
-            let (a, b) = (&a[from / 64..], &b[from / 64..]);
-            wide(|| {
-                for (w, ab) in ab.chunks_mut(64).enumerate() {
-                    let both = a[w] & b[w];
-                    ab.iter_mut().enumerate().for_each(|(k, v)| *v = (both >> k & 1).wrapping_sub(*v));
-                }
-                pack(ab, packed_width(shift), m);
-            });
+            corrections(&mut *ab, &a[from / 64..], &b[from / 64..]);
+            pack(ab, packed_width(shift), m);
         }
     });
     p.hear(STEP, [0, 0]).await;
@@ -319,6 +344,16 @@ async fn probabilistic_2(p: &Party, z: Vec<u64>, shift: u32) -> (Vec<u64>, Vec<u
         own.fill(0);
     }
     (own, p.stream(0).words(t, R_0, n))
+}
+
+wide_fn! {
+    /// g = ab - g.
+    fn corrections(g: &mut [u64], a: &[u64], b: &[u64]) {
+        for (w, g) in g.chunks_mut(64).enumerate() {
+            let both = a[w] & b[w];
+            g.iter_mut().enumerate().for_each(|(k, v)| *v = (both >> k & 1).wrapping_sub(*v));
+        }
+    }
 }
 
 async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> {
@@ -444,26 +479,43 @@ fn packed_words(n: usize, shift: u32) -> usize {
     n.div_ceil((64 / packed_width(shift)) as usize)
 }
 
-/// Appends the lowest `width` bits of every value.
-#[inline(always)]
-fn pack(values: &[u64], width: u32, out: &mut Vec<u64>) {
-    if width == 64 {
-        return out.extend_from_slice(values);
+wide_fn! {
+    /// Appends the lowest `width` bits of every value.
+    fn pack(values: &[u64], width: u32, out: &mut Vec<u64>) {
+        #[inline(always)]
+        fn narrow<const IN_A_WORD: usize>(values: &[u64], out: &mut Vec<u64>) {
+            let width = 64 / IN_A_WORD;
+            let word = |c: &[u64]| c.iter().enumerate().fold(0, |w, (k, v)| w | (v & ((1 << width) - 1)) << (k * width));
+            let (whole, rest) = values.as_chunks::<IN_A_WORD>();
+            out.extend(whole.iter().map(|c| word(c)));
+            out.extend((!rest.is_empty()).then(|| word(rest)));
+        }
+        match width {
+            16 => narrow::<4>(values, out),
+            32 => narrow::<2>(values, out),
+            _ => out.extend_from_slice(values),
+        }
     }
-    let mask = (1 << width) - 1;
-    out.extend(
-        values
-            .chunks((64 / width) as usize)
-            .map(|c| c.iter().enumerate().fold(0, |w, (k, v)| w | (v & mask) << (k as u32 * width))),
-    );
 }
 
-/// Elements `from ..` of what [`pack`] wrote; only the lowest `width` bits of an element mean anything.
-#[inline(always)]
-fn unpack(words: &[u64], width: u32, from: usize, out: &mut [u64]) {
-    let a_word = (64 / width) as usize;
-    for (word, out) in words[from / a_word..].iter().zip(out.chunks_mut(a_word)) {
-        out.iter_mut().enumerate().for_each(|(k, v)| *v = word >> (k as u32 * width % 64));
+wide_fn! {
+    /// Elements `from ..` of what [`pack`] wrote; only the lowest `width` bits of an element mean anything.
+    fn unpack(words: &[u64], width: u32, from: usize, out: &mut [u64]) {
+        #[inline(always)]
+        fn widen<const IN_A_WORD: usize>(words: &[u64], out: &mut [u64]) {
+            let width = 64 / IN_A_WORD;
+            let (whole, rest) = out.as_chunks_mut::<IN_A_WORD>();
+            for (word, out) in words.iter().zip(whole.iter_mut()) {
+                out.iter_mut().enumerate().for_each(|(k, v)| *v = word >> (k * width));
+            }
+            let last = words.get(whole.len());
+            rest.iter_mut().enumerate().for_each(|(k, v)| *v = last.map_or(0, |word| word >> (k * width)));
+        }
+        match width {
+            16 => widen::<4>(&words[from / 4..], out),
+            32 => widen::<2>(&words[from / 2..], out),
+            _ => out.copy_from_slice(&words[from..from + out.len()]),
+        }
     }
 }
 

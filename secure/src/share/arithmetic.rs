@@ -252,9 +252,5 @@ impl Parts {
 }
 
 fn zip(a: &mut [u64], b: &[u64], f: impl Fn(u64, u64) -> u64) {
-    wide(|| {
-        for (x, y) in a.iter_mut().zip(b) {
-            *x = f(*x, *y);
-        }
-    });
+    wide(|| a.iter_mut().zip(b).for_each(|(x, y)| *x = f(*x, *y)));
 }
