@@ -6,7 +6,7 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | [`View`] (`view.rs`) | an operand: transposed, summed or gathered on the fly |
+//! | [`View`] (`view.rs`) | an operand: transposed or summed on the fly |
 //! | `blocked.rs` | packing and cache blocks, common to the vector kernels |
 //! | `portable.rs`, `avx2.rs`, `avx512.rs` | one register tile each |
 //! | `amx.rs`, `amx/unit.rs` | byte limbs on int8 tiles; the tile instructions |

@@ -1,18 +1,16 @@
-//! Matrix operands as the engine has them: row-major ring matrices, read transposed, summed or gathered while they are packed.
+//! Matrix operands as the engine has them: row-major ring matrices, read transposed or summed while they are packed.
 
 /// A matrix over Z_2^64 that a product reads, without a copy of its own: stored row-major, `rows × cols`, optionally
 ///
 /// * [transposed](Self::t): read as `cols × rows`;
 /// * [summed](Self::plus): a second slice of the same shape is added (wrapping) to every element read, so that (A_0 + A_1) B costs no pass of
-///   its own over A;
-/// * [gathered](Self::rows): the rows are rows of a larger matrix, by index; a batch of training samples is read where it lies.
+///   its own over A.
 ///
 /// Elements are ring units. The constructors panic where shapes do not fit: shapes come from the network specification, never from a peer.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     pub(super) data: &'a [u64],
     pub(super) plus: Option<&'a [u64]>,
-    pub(super) index: Option<&'a [u32]>,
     rows: usize,
     cols: usize,
     pub(super) transposed: bool,
@@ -22,20 +20,12 @@ impl<'a> View<'a> {
     /// The matrix `data`, `rows × cols`, row-major.
     pub fn new(data: &'a [u64], rows: usize, cols: usize) -> Self {
         assert_eq!(Some(data.len()), rows.checked_mul(cols), "a {rows} × {cols} view of {} elements", data.len());
-        View { data, plus: None, index: None, rows, cols, transposed: false }
+        View { data, plus: None, rows, cols, transposed: false }
     }
 
     /// The matrix `a + b` (wrapping), both `rows × cols`.
     pub fn sum(a: &'a [u64], b: &'a [u64], rows: usize, cols: usize) -> Self {
         Self::new(a, rows, cols).plus(b)
-    }
-
-    /// The matrix whose row r is row `index[r]` of `data`, which has `cols` columns: shape `index.len() × cols`.
-    pub fn rows(data: &'a [u64], cols: usize, index: &'a [u32]) -> Self {
-        assert!(cols > 0 && data.len().is_multiple_of(cols), "{} elements are no whole rows of {cols}", data.len());
-        let available = data.len() / cols;
-        assert!(index.iter().all(|&i| (i as usize) < available), "a row index is not below {available}");
-        View { data, plus: None, index: Some(index), rows: index.len(), cols, transposed: false }
     }
 
     /// The same view with `other`, laid out as the first slice, added to every element (wrapping).
@@ -58,14 +48,13 @@ impl<'a> View<'a> {
     /// Columns `from..to` of stored row `r`, and the slice to be added to them.
     #[inline(always)]
     pub(super) fn stored(&self, r: usize, from: usize, to: usize) -> (&'a [u64], Option<&'a [u64]>) {
-        let row = self.index.map_or(r, |index| index[r] as usize);
-        let range = row * self.cols + from..row * self.cols + to;
+        let range = r * self.cols + from..r * self.cols + to;
         (&self.data[range.clone()], self.plus.map(|p| &p[range]))
     }
 
-    /// Whether the elements lie in memory as they are (no sum, no gather), so that they can be read in place.
+    /// Whether the elements lie in memory as they are, so that they can be read in place.
     pub(super) fn is_plain(&self) -> bool {
-        self.plus.is_none() && self.index.is_none()
+        self.plus.is_none()
     }
 
     /// Columns of the matrix as it is stored.

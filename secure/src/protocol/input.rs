@@ -39,26 +39,7 @@ pub fn deal(rows: usize, cols: usize, units: &[i64], seed: Option<[u8; 16]>) -> 
 /// # Errors
 /// Those of the transport.
 pub async fn from_party_0(p: &Party, values: &[u64], n: usize) -> Result<Share> {
-    const STEP: &str = "input";
-    let t = p.ticket();
-    let (own, next) = match p.id {
-        PartyId::P0 => {
-            let x0 = if planted(Fault::InputUnmasked) { vec![0; n] } else { p.stream(0).words(t, 0, n) };
-            let x1: Vec<u64> = values.iter().zip(&x0).map(|(v, m)| v.wrapping_sub(*m)).collect();
-            p.say(STEP, Neighbour::Next, |m| m.extend_from_slice(&x1));
-            p.hear(STEP, [0, 0]).await;
-            (x0, x1)
-        }
-        PartyId::P1 => {
-            let heard = p.hear(STEP, [n, 0]).await;
-            (heard.take(Neighbour::Previous), vec![0; n])
-        }
-        PartyId::P2 => {
-            let x0 = if planted(Fault::InputUnmasked) { vec![0; n] } else { p.stream(0).words(t, 0, n) };
-            p.hear(STEP, [0, 0]).await;
-            (vec![0; n], x0)
-        }
-    };
+    let (own, next) = components(p, values, n, u64::wrapping_sub).await?;
     Ok(Share::new(n, 1, own, next))
 }
 
@@ -67,25 +48,27 @@ pub async fn from_party_0(p: &Party, values: &[u64], n: usize) -> Result<Share> 
 /// # Errors
 /// Those of the transport.
 pub async fn bits_from_party_0(p: &Party, bits: &[u64], blocks: usize, len: usize) -> Result<BitShare> {
+    let (own, next) = components(p, bits, blocks * len.div_ceil(64), |v, mask| v ^ mask).await?;
+    Ok(BitShare { blocks, len, own, next })
+}
+
+/// This party's two components of party 0's `n` words; `less` takes the mask away from a word.
+async fn components(p: &Party, words: &[u64], n: usize, less: fn(u64, u64) -> u64) -> Result<(Vec<u64>, Vec<u64>)> {
     const STEP: &str = "input";
-    let (t, n) = (p.ticket(), blocks * len.div_ceil(64));
-    let (own, next) = match p.id {
+    let t = p.ticket();
+    let mask = || if planted(Fault::InputUnmasked) { vec![0; n] } else { p.stream(0).words(t, 0, n) };
+    Ok(match p.id {
         PartyId::P0 => {
-            let x0 = p.stream(0).words(t, 0, n);
-            let x1: Vec<u64> = bits.iter().zip(&x0).map(|(v, m)| v ^ m).collect();
+            let x0 = mask();
+            let x1: Vec<u64> = words.iter().zip(&x0).map(|(v, m)| less(*v, *m)).collect();
             p.say(STEP, Neighbour::Next, |m| m.extend_from_slice(&x1));
             p.hear(STEP, [0, 0]).await;
             (x0, x1)
         }
-        PartyId::P1 => {
-            let heard = p.hear(STEP, [n, 0]).await;
-            (heard.take(Neighbour::Previous), vec![0; n])
-        }
+        PartyId::P1 => (p.hear(STEP, [n, 0]).await.take(Neighbour::Previous), vec![0; n]),
         PartyId::P2 => {
-            let x0 = p.stream(0).words(t, 0, n);
             p.hear(STEP, [0, 0]).await;
-            (vec![0; n], x0)
+            (vec![0; n], mask())
         }
-    };
-    Ok(BitShare { blocks, len, own, next })
+    })
 }
