@@ -16,7 +16,7 @@ use crate::model::integer::Integer;
 use crate::model::real::Real;
 use crate::model::secure::Secure;
 use crate::model::{Model, Tensors, execution_order};
-use crate::{generate, report};
+use crate::{generate, report, watch};
 use fixtures::Dataset;
 use reference::fixed::{Coins, Tape};
 use reference::spec::{FixedSpec, HeadPoint, ProbePoint, Rounding, SgdUnits, TrainSpec};
@@ -71,21 +71,6 @@ pub struct Trial {
     pub failure: Option<String>,
 }
 
-/// What the last step of the training at the starting format looked like.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Health {
-    /// Layer.
-    pub layer: usize,
-    /// Units without a positive activation in the batch; hidden layers only.
-    pub dead: Option<(usize, usize)>,
-    /// Part of the weights whose gradient is not zero and whose velocity is: their update vanishes.
-    pub vanishing: f64,
-    /// Part of the weights whose velocity would never decay: rounding momentum times it gives it back.
-    pub stuck: f64,
-    /// The largest such velocity, units.
-    pub stuck_up_to: i64,
-}
-
 /// The whole answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Advice {
@@ -101,7 +86,7 @@ pub struct Advice {
     /// Extents at the starting format.
     pub profile: Vec<Extent>,
     /// The last step at the starting format.
-    pub health: Vec<Health>,
+    pub health: Vec<watch::Layer>,
     /// Every format that was tried.
     pub trials: Vec<Trial>,
     /// The smallest format that passes.
@@ -222,35 +207,6 @@ impl<'a> Training<'a> {
     }
 }
 
-/// The last step's state of health.
-fn health(spec: &TrainSpec, units: &SgdUnits, tensors: &Tensors<i64>) -> Vec<Health> {
-    let half = match spec.rounding {
-        Rounding::Nearest => 1i128 << (units.shift - 1),
-        // Fair coins let every velocity decay on average.
-        Rounding::Probabilistic => i128::MAX,
-    };
-    let kept = |v: i64| {
-        v != 0 && half != i128::MAX && (i128::from(units.momentum) * i128::from(v) + half) >> units.shift == v.into()
-    };
-    let layer = |layer| {
-        let velocity = tensors.get(&ProbePoint::WeightVelocity(layer))?;
-        let gradient = tensors.get(&ProbePoint::WeightGradient(layer))?;
-        let n = velocity.len() as f64;
-        let vanishing = velocity.iter().zip(gradient).filter(|(v, g)| **v == 0 && **g != 0).count();
-        let dead = tensors.get(&ProbePoint::Activation(layer)).map(|active| {
-            (active.columns().into_iter().filter(|unit| unit.iter().all(|v| *v == 0)).count(), active.ncols())
-        });
-        Some(Health {
-            layer,
-            dead,
-            vanishing: vanishing as f64 / n,
-            stuck: velocity.iter().filter(|v| kept(**v)).count() as f64 / n,
-            stuck_up_to: velocity.iter().copied().filter(|v| kept(*v)).map(i64::abs).max().unwrap_or(0),
-        })
-    };
-    (1..=spec.network.layers()).filter_map(layer).collect()
-}
-
 /// Profiles the training of `config` and looks for the smallest format.
 ///
 /// # Errors
@@ -303,7 +259,7 @@ pub fn run(config: &Config, data: &Dataset) -> Result<Advice, Error> {
         steps: config.steps,
         f64_accuracy,
         profile: profile.into_iter().map(extent).collect(),
-        health: health(spec, &units, &last),
+        health: watch::layers(spec, &last, |v| v as f64, true)?,
         trials: training.trials,
         smallest,
         confirmed,
@@ -356,19 +312,14 @@ pub fn text(advice: &Advice) -> String {
     );
     for h in &advice.health {
         let dead = h.dead.map_or(String::new(), |(dead, of)| format!("{dead} of {of} units dead, "));
-        let stuck = match advice.spec.rounding {
-            Rounding::Nearest => {
-                format!(
-                    ", {:.1} % of the velocities stuck (up to {} units): rounding keeps them from decaying",
-                    100.0 * h.stuck,
-                    h.stuck_up_to
-                )
-            }
-            Rounding::Probabilistic => String::new(),
-        };
-        let _ = writeln!(out, "  layer {}: {dead}{:.1} % of the updates vanish{stuck}", h.layer, 100.0 * h.vanishing);
+        let stuck = h.stuck.map_or(String::new(), |stuck| {
+            let (part, up_to) = (100.0 * stuck, h.stuck_up_to);
+            format!(", {part:.1} % of the velocities stuck (up to {up_to} units): rounding keeps them from decaying")
+        });
+        let vanishing = 100.0 * h.vanishing.unwrap_or(0.0);
+        let _ = writeln!(out, "  layer {}: {dead}{vanishing:.1} % of the updates vanish{stuck}", h.layer);
     }
-    if advice.health.iter().any(|h| h.stuck > 0.0) && advice.spec.sgd.extra_velocity_bits == 0 {
+    if advice.health.iter().any(|h| h.stuck.is_some_and(|s| s > 0.0)) && advice.spec.sgd.extra_velocity_bits == 0 {
         out.push_str("  --velocity-bits 8 keeps velocities finer and lets them decay\n");
     }
     let _ = writeln!(out, "\nformats tried; f64 reaches {:.2} %", 100.0 * advice.f64_accuracy);
@@ -411,7 +362,6 @@ mod tests {
     use super::*;
     use crate::config;
     use fixtures::Split;
-    use ndarray::array;
     use reference::spec::{Head, SgdSpec};
 
     /// Images of 4 x 4 pixels whose class shows in one of them.
@@ -457,22 +407,5 @@ mod tests {
         assert!(k == f + 5 || trial(f, k - 1) == Some(false), "{}", text(&advice));
         assert!(advice.profile.iter().all(|e| e.headroom() > 0));
         assert!(text(&advice).contains(&format!("smallest: --fraction-bits {f} --value-bits {k}")));
-    }
-
-    #[test]
-    fn velocities_up_to_four_units_are_stuck_under_nearest_rounding_only() {
-        let spec = config(Rounding::Nearest).spec;
-        let units = spec.sgd.units(spec.fixed).unwrap();
-        let tensors = Tensors::from([
-            (ProbePoint::WeightVelocity(1), array![[0, 0, 4, -4, 5, -6, 9, 100]]),
-            (ProbePoint::WeightGradient(1), array![[0, 9, 0, 0, 0, 0, 0, 0]]),
-            (ProbePoint::Activation(1), array![[0, 3], [0, 0]]),
-        ]);
-        let [nearest] = health(&spec, &units, &tensors)[..] else { panic!("one layer") };
-        // M is rounded down here: M 5 stays just below 4.5 and goes to 4.
-        assert_eq!((nearest.stuck, nearest.vanishing, nearest.dead), (2.0 / 8.0, 1.0 / 8.0, Some((1, 2))));
-        assert_eq!(nearest.stuck_up_to, 4);
-        let spec = TrainSpec { rounding: Rounding::Probabilistic, ..spec };
-        assert_eq!(health(&spec, &units, &tensors)[0].stuck, 0.0);
     }
 }

@@ -11,10 +11,11 @@ use crate::compare::real;
 use crate::config::Config;
 use crate::error::Error;
 use crate::generate;
-use crate::lockstep::Evaluation;
+use crate::lockstep::{Evaluation, SIDES};
 use crate::model::integer::Integer;
 use crate::model::real::{Real, refused};
 use crate::model::{Model, Opens, Spent, Tensors};
+use crate::watch::Side;
 use fixtures::Dataset;
 use ndarray::{Array2, Axis, Zip};
 use reference::f64::{Network, RealHead};
@@ -46,6 +47,8 @@ pub struct Findings {
     pub checks: Vec<Outcome>,
     /// Verdict of each side.
     pub divergence: Vec<(&'static str, divergence::Verdict)>,
+    /// How each side's training went, by its weights at the beginning and at the end on the first test rows.
+    pub watch: [Side; 3],
     /// Part of the test set classified correctly: f64, secure.
     pub accuracy: (f64, f64),
     /// Sums over all steps: f64, integer, secure.
@@ -147,7 +150,7 @@ pub fn run<S: Trains>(
     let mut f64_side = Real::new(spec.clone(), &start)?;
     let mut integer = Integer::with_coins(spec.clone(), Coins::seeded(config.seed.wrapping_add(1)))?;
     integer.load(&start)?;
-    let mut watches = ["f64", "integer", "secure"].map(|side| Watch::new(side, spec.fixed));
+    let mut watches = SIDES.map(|side| Watch::new(side, spec.fixed));
     let (mut range, mut curve) = (Range::default(), Vec::new());
     let mut spent = [Spent::default(), Spent::default(), secure_spent];
     let test = Evaluation::of(data, config.spec.fixed);
@@ -193,8 +196,19 @@ pub fn run<S: Trains>(
         .zip([accuracy.0, integer_accuracy, accuracy.1])
         .map(|(w, accuracy)| (w.side, w.verdict(accuracy, spec.network.classes(), epoch_passed)))
         .collect();
+    let mut watch = SIDES.map(|side| Side::new(side, spec));
+    let last = ours.last().unwrap_or(&start);
+    let ends = [None, Some(integer.parameters()?), Some(last.clone())];
+    for ((side, end), accuracy) in watch.iter_mut().zip(ends).zip([accuracy.0, integer_accuracy, accuracy.1]) {
+        side.opened(spec, &start, &sample)?;
+        match end {
+            Some(parameters) => side.opened(spec, &parameters, &sample)?,
+            None => side.network(spec, f64_side.network(), &sample)?,
+        }
+        side.accuracy = accuracy;
+    }
     let checks = vec![range.finish(config), divergence::finish(config, &divergence)];
-    Ok(Findings { curve, checks, divergence, accuracy, spent, steps: done })
+    Ok(Findings { curve, checks, divergence, watch, accuracy, spent, steps: done })
 }
 
 /// Passes over the batches that [`run`] makes: two secure, one of the plaintext sides.

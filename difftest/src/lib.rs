@@ -40,5 +40,6 @@ pub mod report;
 pub mod restart;
 pub mod statistics;
 pub mod timing;
+pub mod watch;
 
 pub use cli::main;

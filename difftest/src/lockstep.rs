@@ -16,6 +16,7 @@ use crate::generate;
 use crate::model::integer::Integer;
 use crate::model::real::Real;
 use crate::model::{Batch, Model, Opens, Spent, Tensors};
+use crate::watch::Side;
 use fixtures::Dataset;
 use reference::spec::{FixedSpec, ProbePoint};
 use serde::Serialize;
@@ -73,6 +74,8 @@ pub struct Findings {
     pub checks: Vec<Outcome>,
     /// Verdict of each side.
     pub divergence: Vec<(&'static str, divergence::Verdict)>,
+    /// How each side's training went.
+    pub watch: [Side; 3],
     /// Part of the test set classified correctly: f64, secure.
     pub accuracy: (f64, f64),
     /// Sums over all steps: f64, integer, secure.
@@ -80,6 +83,9 @@ pub struct Findings {
     /// Steps taken.
     pub steps: usize,
 }
+
+/// The sides, in the order in which they are reported.
+pub const SIDES: [&str; 3] = ["f64", "integer", "secure"];
 
 /// How many of the worst elements `--probe` shows.
 const DETAILS: usize = 10;
@@ -121,7 +127,8 @@ pub fn run_watched<S: Opens>(
     let (mut details, mut budgets) = (Vec::new(), Vec::new());
     let (mut bit_exact, mut gradient_bound, mut range) =
         (BitExact::default(), GradientBound::default(), Range::default());
-    let mut watches = ["f64", "integer", "secure"].map(|side| Watch::new(side, spec.fixed));
+    let mut watches = SIDES.map(|side| Watch::new(side, spec.fixed));
+    let mut watch = SIDES.map(|side| Side::new(side, spec));
     let mut spent = [Spent::default(); 3];
     let (mut judged, mut steps) = (0, 0);
     let wanted = |point: &ProbePoint| config.only_probe.as_ref().is_none_or(|name| *name == point.to_string());
@@ -164,6 +171,10 @@ pub fn run_watched<S: Opens>(
         if let Some((step, violation)) = range.first() {
             watches[1].violated(*step, violation.to_string());
         }
+        let [f64_watch, integer_watch, secure_watch] = &mut watch;
+        f64_watch.reals(spec, &batch.labels, &real_step.tensors)?;
+        integer_watch.units(spec, &batch.labels, &integer_step.tensors)?;
+        secure_watch.units(spec, &batch.labels, &secure_step.tensors)?;
 
         if config.only_step.is_none_or(|only| only == step) {
             if let Some(name) = &config.only_probe
@@ -224,6 +235,8 @@ pub fn run_watched<S: Opens>(
     let unjudged = range.first().map(|(step, _)| format!("not judged from step {step} on, where the range was left"));
     let test = Evaluation::of(data, spec.fixed);
     let accuracy = (test.accuracy(&mut f64_side)?, test.accuracy(secure)?);
+    // The integer model is loaded from the secure side's parameters at every step.
+    watch.iter_mut().zip([accuracy.0, accuracy.1, accuracy.1]).for_each(|(w, accuracy)| w.accuracy = accuracy);
     let epoch_passed = steps >= data.train.len().div_ceil(spec.sgd.batch);
     let classes = spec.network.classes();
     let divergence: Vec<_> = watches
@@ -247,6 +260,7 @@ pub fn run_watched<S: Opens>(
         details,
         checks,
         divergence,
+        watch,
         accuracy,
         spent,
         steps,

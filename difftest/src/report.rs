@@ -11,7 +11,7 @@ use crate::config::{Config, Mode};
 use crate::error::Error;
 use crate::lockstep::{Detail, Tightness, median};
 use crate::model::{Spent, execution_order};
-use crate::{freerun, lockstep};
+use crate::{freerun, lockstep, watch};
 use reference::spec::ProbePoint;
 use serde::Serialize;
 use std::path::Path;
@@ -165,6 +165,8 @@ pub struct Report {
     pub checks: Vec<Outcome>,
     /// Verdicts of the sides.
     pub divergence: Vec<SideVerdict>,
+    /// How each side's training went.
+    pub watch: Vec<watch::Side>,
     /// Accuracy at the end.
     pub accuracy: Accuracy,
     /// Time and communication.
@@ -175,6 +177,7 @@ pub struct Report {
 struct Common {
     checks: Vec<Outcome>,
     divergence: Vec<(&'static str, Verdict)>,
+    watch: [watch::Side; 3],
     accuracy: (f64, f64),
     spent: [Spent; 3],
     steps: usize,
@@ -196,6 +199,7 @@ impl Report {
             curve: Vec::new(),
             checks: found.checks,
             divergence: found.divergence.into_iter().map(|(side, verdict)| SideVerdict { side, verdict }).collect(),
+            watch: found.watch.into(),
             accuracy: Accuracy { rows: test_rows, f64: found.accuracy.0, secure: found.accuracy.1 },
             cost: CostReport { f64: f64_side, integer, secure },
         }
@@ -212,6 +216,7 @@ impl Report {
             details,
             checks,
             divergence,
+            watch,
             accuracy,
             spent,
             steps,
@@ -231,14 +236,14 @@ impl Report {
                 .map(|(step, b)| budget::StepBudget { step: *step, tensors: budget::rows(b, unit) })
                 .collect(),
             details,
-            ..Self::new(config, test_rows, Common { checks, divergence, accuracy, spent, steps })
+            ..Self::new(config, test_rows, Common { checks, divergence, watch, accuracy, spent, steps })
         }
     }
 
     /// Of a free run.
     pub fn free(config: &Config, test_rows: usize, found: freerun::Findings) -> Self {
-        let freerun::Findings { curve, checks, divergence, accuracy, spent, steps } = found;
-        Report { curve, ..Self::new(config, test_rows, Common { checks, divergence, accuracy, spent, steps }) }
+        let freerun::Findings { curve, checks, divergence, watch, accuracy, spent, steps } = found;
+        Report { curve, ..Self::new(config, test_rows, Common { checks, divergence, watch, accuracy, spent, steps }) }
     }
 
     /// Whether every check holds.

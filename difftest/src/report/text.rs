@@ -4,6 +4,7 @@ use super::{Report, TensorRow, budget};
 use crate::config::{Config, Mode};
 use crate::freerun::Point;
 use crate::model::Spent;
+use crate::watch;
 use std::fmt::Write;
 
 /// The lines that say what is run, before it is.
@@ -170,6 +171,56 @@ fn curve(points: &[Point]) -> String {
     out
 }
 
+/// How each side's training went, a line a side.
+fn training(report: &Report) -> String {
+    let mut out = format!(
+        "\n{:<14} {:>20} {:>10} {:>14} {:>14} {:>12} {:>18} {:>18}\n{:<14} {:>20} {:>10} {:>14} {:>14} {:>12} {:>18} {:>18}\n",
+        "training watch",
+        "loss",
+        "accuracy",
+        "largest logit",
+        "largest weight",
+        "dead units",
+        "updates vanish",
+        "velocities stuck",
+        "",
+        "first -> last",
+        "test",
+        "% of range",
+        "% of range",
+        "",
+        "by layer",
+        "by layer"
+    );
+    for w in &report.watch {
+        let of_range = |v: f64| format!("{} {:>5.1}", short(v), 100.0 * v / w.limit);
+        let _ = writeln!(
+            out,
+            "{:<14} {:>20} {:>8.2} % {:>14} {:>14} {:>12} {:>18} {:>18}",
+            w.side,
+            watch::losses(w.loss),
+            100.0 * w.accuracy,
+            of_range(w.largest_logit),
+            of_range(w.largest_weight),
+            watch::dead_units(&w.layers),
+            watch::percentages(&w.layers, |l| l.vanishing),
+            watch::percentages(&w.layers, |l| l.stuck)
+        );
+    }
+    let f = report.config.spec.fixed.fraction_bits;
+    let rows = match report.config.mode {
+        Mode::Lockstep => "of the batches",
+        Mode::Free => "of the first test rows, from the weights before and after (all that is opened)",
+    };
+    let _ = writeln!(out, "loss, logits and dead units {rows}; an update vanishes below 2^-{f}; - is not to be seen");
+    if report.watch.iter().flat_map(|w| &w.layers).any(|l| l.stuck.is_some_and(|s| s > 0.0))
+        && report.config.spec.sgd.extra_velocity_bits == 0
+    {
+        out.push_str("stuck: nearest rounding keeps small velocities from decaying; --velocity-bits 8 lets them\n");
+    }
+    out
+}
+
 fn cost(report: &Report) -> String {
     let steps = report.steps.max(1) as f64;
     let each = |s: &Spent| 1e3 * s.seconds / steps;
@@ -205,6 +256,7 @@ pub fn body(report: &Report) -> String {
     if !report.curve.is_empty() {
         out += &curve(&report.curve);
     }
+    out += &training(report);
     out.push('\n');
     for check in &report.checks {
         let _ = writeln!(out, "{}  {:<15} {}", if check.passed { "PASS" } else { "FAIL" }, check.name, check.summary);

@@ -4,6 +4,7 @@ use super::plot::{Plot, Series, Stroke, legend};
 use super::{Cell, Page, Table, escape};
 use crate::model::Spent;
 use crate::report::{Report, text};
+use crate::watch;
 
 /// The whole page.
 pub fn comparison(report: &Report) -> String {
@@ -54,6 +55,7 @@ pub fn comparison(report: &Report) -> String {
         }
         page.table(&table);
     }
+    training(&mut page, report);
     drift(&mut page, report);
 
     page.heading("Accuracy, time and communication");
@@ -79,6 +81,38 @@ pub fn comparison(report: &Report) -> String {
     }
     page.table(&table);
     page.finish()
+}
+
+/// How each side's training went.
+fn training(page: &mut Page, report: &Report) {
+    page.heading("Training watch");
+    let mut table = Table::new(
+        "Losses, and what of the range and of the network is in use. An update vanishes below 2^-f; a velocity is stuck where rounding keeps it from decaying.",
+        [
+            "side",
+            "verdict",
+            "loss, first -> last",
+            "largest logit",
+            "largest weight",
+            "dead units by layer",
+            "updates that vanish",
+            "velocities stuck",
+        ],
+    );
+    for w in &report.watch {
+        let verdict = report.divergence.iter().find(|d| d.side == w.side).map(|d| d.verdict.to_string());
+        let numbers = [
+            watch::losses(w.loss),
+            text::short(w.largest_logit),
+            text::short(w.largest_weight),
+            watch::dead_units(&w.layers),
+            watch::percentages(&w.layers, |l| l.vanishing),
+            watch::percentages(&w.layers, |l| l.stuck),
+        ];
+        let texts = [Cell::Text(w.side.into()), Cell::Text(verdict.unwrap_or_default())];
+        table.rows.push(texts.into_iter().chain(numbers.map(Cell::Number)).collect());
+    }
+    page.table(&table);
 }
 
 /// Free mode: how far the sides have come apart.
