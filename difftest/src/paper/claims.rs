@@ -519,6 +519,7 @@ pub(crate) mod tests {
         let epochs = accuracy.iter().map(|a| Epoch {
             steps: 469,
             seconds: 10.0,
+            plain_seconds: None,
             correct: (a * 10_000.0).round() as usize,
             loss: None,
             infinite_losses: None,
@@ -527,11 +528,18 @@ pub(crate) mod tests {
             largest_weight: Some(1.0),
             largest_gradient: None,
             dead_units: vec![],
+            nearness: vec![],
             sketch: vec![],
         });
         let ended = (accuracy.len() < id.epochs).then(|| "accuracy 9.80 %, below 11 %".into());
-        let attempt =
-            Attempt { learning_rate: setup.learning_rate, epochs: epochs.collect(), verdict: Verdict::Trains, ended };
+        let attempt = Attempt {
+            learning_rate: setup.learning_rate,
+            epochs: epochs.collect(),
+            verdict: Verdict::Trains,
+            ended,
+            logits_leave: None,
+            violations: Default::default(),
+        };
         let machine = Machine { cpus: 2, kernel: "portable".into() };
         Cell { schema: SCHEMA, id, setup, attempts: vec![attempt], cost: None, machine }
     }

@@ -190,7 +190,7 @@ fn curve(cell: &Cell) -> Vec<Point> {
                 largest_logit: e.largest_logit,
                 largest_weight: e.largest_weight,
                 largest_gradient: e.largest_gradient,
-                dead_units: (cell.id.side != Side::Secure).then(|| e.dead_units.iter().sum()),
+                dead_units: Some(e.dead_units.iter().sum()),
             });
         }
     }

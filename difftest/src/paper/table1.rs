@@ -28,11 +28,15 @@ pub struct Rate {
     pub verdict: String,
     /// Why the paper's rule ended it; null if it ran to its end.
     pub ended: Option<String>,
-    /// Largest |logit| in it, where it is watched.
+    /// Largest |logit| in it.
     pub largest_logit: Option<f64>,
     /// Largest |weight| in it.
     pub largest_weight: Option<f64>,
-    /// Dead units of each hidden layer in its last epoch, where they are watched.
+    /// First step after which a logit was seen beyond the fixed-point range.
+    pub logits_leave: Option<usize>,
+    /// Operands of the integer model out of range in the step that ended it.
+    pub violations: u64,
+    /// Dead units of each hidden layer in its last epoch.
     pub dead_units: Vec<usize>,
 }
 
@@ -172,6 +176,8 @@ fn rates(cell: &Cell) -> impl Iterator<Item = Rate> {
             ended: a.ended.clone(),
             largest_logit: largest(|e| e.largest_logit),
             largest_weight: largest(|e| e.largest_weight),
+            logits_leave: a.logits_leave,
+            violations: a.violations.values().sum(),
             dead_units: a.epochs.last().map_or(Vec::new(), |e| e.dead_units.clone()),
         }
     })

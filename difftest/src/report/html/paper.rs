@@ -138,7 +138,8 @@ fn rates(page: &mut Page, found: &Findings) {
     page.heading("What happened at each learning rate");
     page.paragraph(&format!(
         "Every cell that did not simply train. \"Grows\": a logit or weight reached {}, the end of the fixed-point range; \"range\": an operand of the \
-         integer model left its range, and the model stops there; \"stalls\": accuracy at chance. The secure side shows only accuracy and, between epochs, weights.",
+         integer model left its range, and the model stops there; \"stalls\": accuracy at chance. The secure side shows only accuracy and, between epochs, weights; its \
+         logits and dead units are what those weights make of the test rows, so its steps are ends of epochs.",
         FixedSpec::default().limit() / FixedSpec::default().one()
     ));
     let mut table = Table::new(
@@ -151,7 +152,9 @@ fn rates(page: &mut Page, found: &Findings) {
             "verdict",
             "ended by",
             "largest |logit|",
+            "logits leave the range at step",
             "largest |weight|",
+            "operands out of range",
             "dead units",
         ],
     );
@@ -173,7 +176,9 @@ fn rates(page: &mut Page, found: &Findings) {
             Cell::Text(r.verdict.clone()),
             Cell::Text(r.ended.clone().unwrap_or_else(|| "–".into())),
             magnitude(r.largest_logit),
+            Cell::Number(r.logits_leave.map_or("–".into(), |s| s.to_string())),
             magnitude(r.largest_weight),
+            Cell::Number(if r.violations == 0 { "–".into() } else { r.violations.to_string() }),
             Cell::Number(if dead.is_empty() { "–".into() } else { dead.join(" + ") }),
         ]);
     }
