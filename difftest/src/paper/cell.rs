@@ -208,8 +208,9 @@ pub struct Epoch {
     pub largest_gradient: Option<f64>,
     /// Units of each hidden layer that were not positive for any row (the same rows as for the logits).
     pub dead_units: Vec<usize>,
-    /// Integer model: error against f64 and its proven bound in one step from the weights at its end, on its first batch, inside the range.
-    pub nearness: Vec<Nearness>,
+    /// Integer model: error against f64 and its proven bound in one step from the weights at its end, on its first batch, inside the range; by tensor
+    /// (`logits`, `head_gradient`, `layerN/dW`).
+    pub nearness: BTreeMap<String, Nearness>,
     /// The weights at its end ([`super::sketch`]); empty if one is not finite.
     pub sketch: Vec<f32>,
 }
@@ -222,10 +223,8 @@ impl Epoch {
 }
 
 /// How near one tensor of a step came to its bound.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Nearness {
-    /// Which: `logits`, `head_gradient`, `layerN/dW`.
-    pub tensor: String,
     /// Largest |integer model - f64|, units of 2^-f.
     pub error: f64,
     /// The bound of that element, units of 2^-f.
@@ -336,11 +335,22 @@ impl Cell {
         self.last().epochs.get(epoch.checked_sub(1)?).map(|e| e.accuracy(&self.setup))
     }
 
+    /// Whole epochs of all attempts.
+    fn whole_epochs(&self) -> impl Iterator<Item = &Epoch> {
+        let whole = self.setup.train_rows.div_ceil(self.setup.batch.max(1));
+        self.attempts.iter().flat_map(|a| &a.epochs).filter(move |e| e.steps == whole)
+    }
+
     /// Mean and standard error of the seconds of an epoch, whole epochs of all attempts.
     pub fn seconds_per_epoch(&self) -> Option<(f64, f64)> {
-        let whole = self.setup.train_rows.div_ceil(self.setup.batch.max(1));
-        let epochs = self.attempts.iter().flat_map(|a| &a.epochs);
-        mean_and_error(&epochs.filter(|e| e.steps == whole).map(|e| e.seconds).collect::<Vec<_>>())
+        mean_and_error(&self.whole_epochs().map(|e| e.seconds).collect::<Vec<_>>())
+    }
+
+    /// Seconds of the whole epochs that both this side and f64 in turn with it were timed in: sums, this side and f64.
+    pub fn paired_seconds(&self) -> Option<(f64, f64, usize)> {
+        let pairs = self.whole_epochs().filter_map(|e| Some((e.seconds, e.plain_seconds?)));
+        let (ours, plain, n) = pairs.fold((0.0, 0.0, 0), |(a, b, n), (s, p)| (a + s, b + p, n + 1));
+        (plain > 0.0).then_some((ours, plain, n))
     }
 }
 

@@ -109,8 +109,8 @@ pub trait Trainee {
     ///
     /// # Errors
     /// A side that cannot go on.
-    fn nearness(&mut self, _rows: &[u32]) -> Result<Vec<Nearness>, Error> {
-        Ok(Vec::new())
+    fn nearness(&mut self, _rows: &[u32]) -> Result<BTreeMap<String, Nearness>, Error> {
+        Ok(BTreeMap::new())
     }
 }
 
@@ -177,7 +177,7 @@ const NO_EPOCH: Epoch = Epoch {
     largest_weight: None,
     largest_gradient: None,
     dead_units: Vec::new(),
-    nearness: Vec::new(),
+    nearness: BTreeMap::new(),
     sketch: Vec::new(),
 };
 
@@ -404,7 +404,7 @@ impl Trainee for Integer<'_> {
         Ok(self.model.parameters().decode(spec.fixed, &spec.sgd))
     }
 
-    fn nearness(&mut self, rows: &[u32]) -> Result<Vec<Nearness>, Error> {
+    fn nearness(&mut self, rows: &[u32]) -> Result<BTreeMap<String, Nearness>, Error> {
         let (spec, parameters) = (self.model.spec(), self.model.parameters());
         let batch = generate::rows(&self.data.train, rows, spec.fixed);
         let mut integer = IntegerSide::with_coins(spec.clone(), Coins::seeded(0))?;
@@ -412,7 +412,7 @@ impl Trainee for Integer<'_> {
         let ours = integer.step(&batch, Tape::default())?.tensors;
         // The bounds are theorems about arithmetic that stays in range.
         if self.model.monitor().total() + integer.violations.total() > 0 {
-            return Ok(Vec::new());
+            return Ok(BTreeMap::new());
         }
         let theirs = RealSide::new(spec.clone(), parameters)?.step(&batch, Tape::default())?.tensors;
         let start = parameters.decode(spec.fixed, &spec.sgd);
@@ -422,13 +422,8 @@ impl Trainee for Integer<'_> {
         let told = [ProbePoint::Logits, ProbePoint::HeadGradient].into_iter().chain(layers).map(|point| {
             let scale = point.scale(spec.fixed, spec.sgd.extra_velocity_bits);
             let found = compare::tensor(0, &theirs[&point], &ours[&point], scale, &bounds[&point]);
-            Nearness {
-                tensor: point.to_string(),
-                error: found.max_error / unit,
-                bound: found.bound_there / unit,
-                closest: found.closest,
-                outside: found.outside,
-            }
+            let (error, bound) = (found.max_error / unit, found.bound_there / unit);
+            (point.to_string(), Nearness { error, bound, closest: found.closest, outside: found.outside })
         });
         Ok(told.collect())
     }

@@ -3,7 +3,7 @@
 use super::plot::{Plot, Series, Stroke, legend};
 use super::{Cell, Page, Table, escape};
 use crate::paper::Findings;
-use crate::paper::cell::{Id, Side};
+use crate::paper::cell::{Id, Nearness, Side};
 use crate::paper::claims::Judgement;
 use crate::paper::result::Point;
 use crate::paper::table1::{Measured, Rate, Row, checkpoints};
@@ -22,6 +22,7 @@ pub fn paper(found: &Findings) -> String {
     rates(&mut page, found);
     table2(&mut page, found);
     curves(&mut page, found);
+    nearness(&mut page, found);
     protocols(&mut page, found);
     page.finish()
 }
@@ -403,6 +404,59 @@ fn curves(page: &mut Page, found: &Findings) {
             range,
             &format!("range, {range}"),
         ),
+    );
+}
+
+/// Error against its bound, the deepest network of each rounding.
+fn nearness(page: &mut Page, found: &Findings) {
+    let ids = || found.cells.iter().filter_map(|c| c.parse::<Id>().ok()).filter(|id| id.velocity_bits == 0);
+    let told = |id: &Id| found.nearness.iter().any(|n| n.cell == id.to_string());
+    let Some(deepest) = ids().filter(|id| told(id)).map(|id| id.layers).max() else { return };
+    let mut plots = Vec::new();
+    for rounding in Rounding::ALL {
+        for tensor in ["logits", "head_gradient", "layer1/dW"] {
+            let mut series = Vec::new();
+            for id in ids().filter(|id| (id.layers, id.rounding, id.seed) == (deepest, Some(rounding), 1)) {
+                let cell = id.to_string();
+                let points = |of: fn(&Nearness) -> f64| {
+                    let mine = found.nearness.iter().filter(|n| n.cell == cell && n.tensor == tensor);
+                    mine.map(|n| (n.epoch as f64, of(&n.nearness))).collect()
+                };
+                let colour = stroke(&id).colour;
+                for (what, dashed, points) in
+                    [("error", false, points(|n| n.error)), ("bound", true, points(|n| n.bound))]
+                {
+                    series.push(Series {
+                        name: format!("{}, {what}", id.head),
+                        stroke: Stroke { colour, dashed },
+                        points,
+                    });
+                }
+            }
+            plots.push(Plot {
+                title: format!("{tensor}, {rounding} rounding"),
+                description: "Largest error of the integer model against f64, and the proven bound of that element, by epoch, on a logarithmic scale. \
+                              The numbers are in nearness.csv."
+                    .into(),
+                x: "epochs",
+                y: "units of 2^-f",
+                log: true,
+                lowest: None,
+                series,
+            });
+        }
+    }
+    let outside: u64 = found.nearness.iter().map(|n| n.nearness.outside).sum();
+    let closest = found.nearness.iter().map(|n| n.nearness.closest).fold(0.0, f64::max);
+    show(
+        page,
+        "Error against its bound",
+        &format!(
+            "One step of the integer model and of f64 from the same weights at the end of each epoch; solid: the largest error, dashed: the bound of that \
+             element. Networks of {deepest} layers; over all cells {outside} elements were outside their bound, and the nearest reached {:.1} % of it.",
+            100.0 * closest
+        ),
+        &plots,
     );
 }
 
