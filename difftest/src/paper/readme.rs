@@ -189,7 +189,7 @@ mod tests {
         assert!(text.contains("| `gradient-bound`: ") && text.contains("| **NOT TESTED** |"), "{text}");
         let columns = |l: &&str| l.replace("\\|", "").matches('|').count();
         let table: Vec<_> = text.lines().filter(|l| l.starts_with('|')).collect();
-        assert!(table.iter().all(|l| [11, 4].contains(&columns(&l))), "{text}");
+        assert!(table.iter().all(|l| [11, 4].contains(&columns(l))), "{text}");
     }
 
     #[test]
