@@ -136,10 +136,14 @@ fn cells_run_by_a_batch_system_and_merged_are_the_grid() {
         "claims.csv",
         "curves.csv",
         "drift.csv",
+        "nearness.csv",
         "protocols.csv",
     ] {
         assert!(fs::metadata(Path::new(out).join(file)).unwrap().len() > 0, "{file}");
     }
+    let html = fs::read_to_string(Path::new(out).join("report.html")).unwrap();
+    assert!(html.contains("Error against its bound") && html.contains("layer1/dW, prob rounding"));
+    assert!(report["nearness"].as_array().unwrap().iter().all(|n| n["outside"] == 0));
     let points = report["curves"].as_array().unwrap().len();
     assert!(points >= 2 * ids.len(), "two epochs a cell, or four attempts of at least one: {points}");
     assert_eq!(fs::read_to_string(Path::new(out).join("curves.csv")).unwrap().lines().count(), 1 + points);
@@ -147,6 +151,68 @@ fn cells_run_by_a_batch_system_and_merged_are_the_grid() {
     // Nothing is mixed that does not belong together.
     let other = with(SMALL, &["--restarts", "1", "--resume", "--out"]);
     assert!(refuses(&[&other[..], &[out]].concat()).contains("restarts 1 against 3"));
+}
+
+/// The file of results is the whole grid: the tables made from it are those made from the cells.
+#[test]
+fn one_file_says_what_the_cells_say() {
+    let (_keep, out) = folder();
+    succeeds(&with(SMALL, &["--out", out]));
+    let file = format!("{out}/results.json");
+    let from_cells = succeeds(&["table", out, "--save", &file]);
+    assert_eq!(succeeds(&["table", &file]), from_cells);
+    assert!(from_cells.contains("| 2 | prob | relu-prob, 2 epochs | "), "{from_cells}");
+    fs::write(&file, "{}").unwrap();
+    assert!(refuses(&["table", &file]).contains("no record of results"));
+    assert!(refuses(&["table", out, "--update", &file]).contains("add them"));
+}
+
+/// The lines between the markers of a document.
+fn between_markers(document: &str) -> &str {
+    let after = document.split_once("<!-- table: difftest paper table -->\n").expect("the first marker").1;
+    after.split_once("<!-- end -->").expect("the second marker").0.trim()
+}
+
+/// Whether a document has the tables of its results, and what to do if it has not.
+fn in_step(document: &str, results: &str) -> Result<(), String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let made = succeeds(&["table", root.join(results).to_str().unwrap()]);
+    let text = fs::read_to_string(root.join(document)).unwrap();
+    if between_markers(&text) == made.trim() {
+        return Ok(());
+    }
+    Err(format!("{document} is not what {results} says: run difftest paper table {results} --update {document}"))
+}
+
+#[test]
+fn documents_are_in_step_with_their_results() {
+    in_step("tests/paper/small.md", "tests/paper/small.json").unwrap();
+    // The comparison finds a difference where there is one.
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (stale, name) = (dir.path().join("stale.md"), "tests/paper/small.json");
+    let small = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/paper/small.md")).unwrap();
+    fs::write(&stale, small.replacen("trains", "fails", 1)).unwrap();
+    let stale = stale.to_str().unwrap();
+    assert!(in_step(stale, name).unwrap_err().contains("--update"));
+    let json = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    assert_eq!(succeeds(&["table", json.to_str().unwrap(), "--update", stale]), "");
+    assert_eq!(fs::read_to_string(stale).unwrap(), small);
+}
+
+#[test]
+fn the_readme_is_in_step_with_the_committed_results() {
+    const RESULTS: &str = "fixtures/paper/results.json";
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    if root.join(RESULTS).exists() {
+        in_step("README.md", RESULTS).unwrap();
+    } else {
+        let readme = fs::read_to_string(root.join("README.md")).unwrap();
+        assert_eq!(
+            between_markers(&readme),
+            "The complete grid has not been run yet; no result of it is claimed here.",
+            "the README claims results that are not committed: write {RESULTS} with difftest paper table DIR --save"
+        );
+    }
 }
 
 #[test]

@@ -44,6 +44,8 @@ pub struct Config {
     pub only_step: Option<usize>,
     /// Compare only this tensor.
     pub only_probe: Option<String>,
+    /// Trained model that a free run goes on with, instead of initial weights.
+    pub loaded: Option<PathBuf>,
 }
 
 /// The numbers that make a [`TrainSpec`], as typed.
@@ -138,10 +140,10 @@ impl Config {
         flag(fixed.fraction_bits != default.fraction_bits, format!("--fraction-bits {}", fixed.fraction_bits));
         flag(fixed.value_bits != default.value_bits, format!("--value-bits {}", fixed.value_bits));
         flag(self.mode == Mode::Free, "--mode free".into());
-        flag(
-            self.data.is_some(),
-            format!("--data {}", shell_word(&self.data.clone().unwrap_or_default().display().to_string())),
-        );
+        for (name, path) in [("--data", &self.data), ("--load-model", &self.loaded)] {
+            let word = path.as_ref().map(|p| shell_word(&p.display().to_string())).unwrap_or_default();
+            flag(path.is_some(), format!("{name} {word}"));
+        }
         flag(true, format!("--seed {}", self.seed));
         flag(self.insecure_seed.is_some(), format!("--insecure-seed {}", self.insecure_seed.unwrap_or_default()));
         flag(!extra.is_empty(), extra.into());
@@ -181,6 +183,7 @@ mod tests {
             data: Some("a b".into()),
             only_step: None,
             only_probe: None,
+            loaded: None,
         };
         assert_eq!(
             config.command("--step 3"),

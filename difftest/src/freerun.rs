@@ -15,12 +15,14 @@ use crate::lockstep::{Evaluation, SIDES};
 use crate::model::integer::Integer;
 use crate::model::real::{Real, refused};
 use crate::model::{Model, Opens, Spent, Tensors};
+use crate::saved::Trained;
 use crate::watch::Side;
 use fixtures::Dataset;
 use ndarray::{Array2, Axis, Zip};
 use reference::f64::{Network, RealHead};
 use reference::fixed::{Coins, Parameters, Tape};
 use reference::spec::ProbePoint;
+use secure::nn::dense::LayerShare;
 use serde::Serialize;
 
 /// One point of the curves. Distances are root mean squares over all weights, real.
@@ -55,6 +57,8 @@ pub struct Findings {
     pub spent: [Spent; 3],
     /// Steps taken.
     pub steps: usize,
+    /// What the f64 side and the first secure run have become.
+    pub trained: Trained,
 }
 
 /// A secure side that trains without opening anything.
@@ -70,6 +74,18 @@ pub trait Trains: Opens {
     /// # Errors
     /// A peer that fails.
     fn train(&mut self, batches: &[Vec<u32>]) -> Result<Spent, Error>;
+
+    /// What each party holds of the parameters; nothing is opened.
+    ///
+    /// # Errors
+    /// A peer that fails.
+    fn shares(&mut self) -> Result<[Vec<LayerShare>; 3], Error>;
+
+    /// Gives the parties their shares of the parameters; nothing is opened.
+    ///
+    /// # Errors
+    /// Shares that do not fit the network or each other; a peer that fails.
+    fn load_shares(&mut self, shares: [Vec<LayerShare>; 3]) -> Result<(), Error>;
 }
 
 /// The rows that a run uses, each once, and its batches in terms of them.
@@ -81,11 +97,12 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(config: &Config, data: &Dataset) -> Self {
+    /// `done` steps of the seed's batches were taken before.
+    fn new(config: &Config, data: &Dataset, done: u32) -> Self {
         let mut place = vec![None; data.train.len()];
         let mut rows = Vec::new();
-        let mut batches: Vec<_> =
-            generate::batches(data.train.len(), config.spec.sgd.batch, config.seed).take(config.steps).collect();
+        let batches = generate::batches_after(done, data.train.len(), config.spec.sgd.batch, config.seed);
+        let mut batches: Vec<_> = batches.take(config.steps).collect();
         for row in batches.iter_mut().flatten() {
             let at = place[*row as usize].get_or_insert_with(|| {
                 rows.push(*row);
@@ -106,16 +123,38 @@ impl Plan {
     }
 }
 
-/// One secure run from `parameters`: its opened parameters at every point, what it cost, and its accuracy on the test set.
+/// What one secure run found.
+struct SecureRun {
+    /// Its opened parameters before the first step.
+    start: Parameters,
+    /// The same at every point of the curves.
+    opened: Vec<Parameters>,
+    spent: Spent,
+    /// On the test set.
+    accuracy: f64,
+    shares: [Vec<LayerShare>; 3],
+}
+
+/// One secure run from where training was left, or from the seed's initial weights.
 fn secure_run<S: Trains>(
     config: &Config,
     data: &Dataset,
     plan: &Plan,
-    start: &Parameters,
+    from: Option<&Trained>,
     mut secure: S,
     progress: &mut impl FnMut(usize),
-) -> Result<(Vec<Parameters>, Spent, f64), Error> {
-    secure.load(start)?;
+) -> Result<SecureRun, Error> {
+    let start = match from {
+        Some(trained) => {
+            secure.load_shares(trained.shares.clone())?;
+            secure.parameters()?
+        }
+        None => {
+            let start = generate::initial(&config.spec, config.seed)?;
+            secure.load(&start)?;
+            start
+        }
+    };
     secure.share_data(
         &generate::units(&data.train, &plan.rows, config.spec.fixed),
         &generate::labels(&data.train, &plan.rows),
@@ -126,10 +165,12 @@ fn secure_run<S: Trains>(
         opened.push(secure.parameters()?);
         progress(piece.len());
     }
-    Ok((opened, spent, Evaluation::of(data, config.spec.fixed).accuracy(&mut secure)?))
+    let accuracy = Evaluation::of(data, config.spec.fixed).accuracy(&mut secure)?;
+    Ok(SecureRun { start, opened, spent, accuracy, shares: secure.shares()? })
 }
 
-/// Runs all sides. `start_secure` starts secure run 0 or 1, which must draw different coins; one at a time, for their data is large.
+/// Runs all sides, `from` where training was left, or from the seed's initial weights: f64 from its own weights, the integer model from those that the
+/// secure side opens, batches from the next one on. `start_secure` starts secure run 0 or 1, which must draw different coins; one at a time, for their data is large.
 /// `progress` hears of steps done: [`RUNS`] times `config.steps` in all.
 ///
 /// # Errors
@@ -137,17 +178,21 @@ fn secure_run<S: Trains>(
 pub fn run<S: Trains>(
     config: &Config,
     data: &Dataset,
+    from: Option<&Trained>,
     mut start_secure: impl FnMut(u64) -> Result<S, Error>,
     mut progress: impl FnMut(usize),
 ) -> Result<Findings, Error> {
     let spec = &config.spec;
-    let start = generate::initial(spec, config.seed)?;
-    let plan = Plan::new(config, data);
-    let (ours, secure_spent, secure_accuracy) =
-        secure_run(config, data, &plan, &start, start_secure(0)?, &mut progress)?;
-    let (theirs, ..) = secure_run(config, data, &plan, &start, start_secure(1)?, &mut progress)?;
+    let before = from.map_or(0, |t| t.steps);
+    let plan = Plan::new(config, data, before);
+    let ours = secure_run(config, data, &plan, from, start_secure(0)?, &mut progress)?;
+    let theirs = secure_run(config, data, &plan, from, start_secure(1)?, &mut progress)?;
+    let SecureRun { start, opened: ours, spent: secure_spent, accuracy: secure_accuracy, shares } = ours;
 
-    let mut f64_side = Real::new(spec.clone(), &start)?;
+    let mut f64_side = match from {
+        Some(trained) => Real::with(spec.clone(), trained.real.clone())?,
+        None => Real::new(spec.clone(), &start)?,
+    };
     let mut integer = Integer::with_coins(spec.clone(), Coins::seeded(config.seed.wrapping_add(1)))?;
     integer.load(&start)?;
     let mut watches = SIDES.map(|side| Watch::new(side, spec.fixed));
@@ -158,7 +203,7 @@ pub fn run<S: Trains>(
     let f = spec.fixed.fraction_bits;
 
     let mut done = 0;
-    for ((piece, ours), theirs) in plan.pieces().zip(&ours).zip(&theirs) {
+    for ((piece, ours), theirs) in plan.pieces().zip(&ours).zip(&theirs.opened) {
         for rows in piece {
             let batch = generate::rows(&data.train, &plan.original(rows), spec.fixed);
             spent[0].seconds += f64_side.train(&batch)?;
@@ -208,7 +253,8 @@ pub fn run<S: Trains>(
         side.accuracy = accuracy;
     }
     let checks = vec![range.finish(config), divergence::finish(config, &divergence)];
-    Ok(Findings { curve, checks, divergence, watch, accuracy, spent, steps: done })
+    let trained = Trained { steps: before.saturating_add(done as u32), real: f64_side.layers(), shares };
+    Ok(Findings { curve, checks, divergence, watch, accuracy, spent, steps: done, trained })
 }
 
 /// Passes over the batches that [`run`] makes: two secure, one of the plaintext sides.

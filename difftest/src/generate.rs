@@ -35,7 +35,14 @@ fn pixels<T: Clone>(split: &Split, rows: &[u32], of: impl Fn(u8) -> T) -> Array2
 
 /// The training batches, endless: one seeded shuffle an epoch.
 pub fn batches(rows: usize, batch: usize, seed: u64) -> impl Iterator<Item = Vec<u32>> {
-    (0..).flat_map(move |epoch| reference::batches::epoch(rows, batch, seed, epoch))
+    batches_after(0, rows, batch, seed)
+}
+
+/// The same from the batch after the first `done` on.
+pub fn batches_after(done: u32, rows: usize, batch: usize, seed: u64) -> impl Iterator<Item = Vec<u32>> {
+    let epoch = rows.div_ceil(batch.max(1)).max(1);
+    let (first, rest) = (done as usize / epoch, done as usize % epoch);
+    (first as u64..).flat_map(move |epoch| reference::batches::epoch(rows, batch, seed, epoch)).skip(rest)
 }
 
 /// Glorot-uniform weights rounded to units, biases and velocities zero.
@@ -53,4 +60,18 @@ pub fn initial(spec: &TrainSpec, seed: u64) -> Result<Parameters, Error> {
         })
         .collect();
     Ok(Parameters::encode(&layers, spec.fixed, &spec.sgd)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_goes_on_takes_the_batches_that_come_next() {
+        let all: Vec<_> = batches(10, 4, 7).take(9).collect();
+        for done in 0..9 {
+            assert!(batches_after(done, 10, 4, 7).take(9 - done as usize).eq(all[done as usize..].iter().cloned()));
+        }
+        assert!(batches_after(u32::MAX, 10, 4, 7).next().is_some(), "at once, however many were done");
+    }
 }

@@ -11,7 +11,7 @@
 //! # Map
 //! [`cli`] (what was typed) makes a [`config`] (what it means); [`lockstep`] and [`freerun`] run the sides ([`model`]) on inputs from
 //! [`generate`]; [`bound`] walks along with the f64 side; [`compare`] turns elements into verdicts ([`branch`]: the undecided ones);
-//! [`check`] gathers them; [`report`] and [`failure`] tell; [`golden`] records.
+//! [`check`] gathers them; [`report`] and [`failure`] tell; [`golden`] records; [`saved`] keeps trained models.
 //!
 //! Values are never repaired before they are compared.
 
@@ -38,6 +38,7 @@ pub mod paper;
 pub mod replay;
 pub mod report;
 pub mod restart;
+pub mod saved;
 pub mod statistics;
 pub mod timing;
 pub mod watch;

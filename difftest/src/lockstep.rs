@@ -373,6 +373,7 @@ mod tests {
             data: None,
             only_step: None,
             only_probe: None,
+            loaded: None,
         }
     }
 

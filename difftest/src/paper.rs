@@ -5,10 +5,13 @@
 //! * [`side`]: the three sides as this loop sees them; [`sketch`]: weights small enough to keep, so that drift can be told afterwards.
 //! * [`store`]: a folder of finished cells; [`grid`]: which there are, and running those that are missing.
 //! * [`table1`], [`table2`], [`claims`]: what follows from finished cells, and from nothing else; [`result`] puts it together.
+//! * [`record`]: all cells in one compact file; [`readme`]: the tables that are made from it.
 
 pub mod cell;
 pub mod claims;
 pub mod grid;
+pub mod readme;
+pub mod record;
 pub mod result;
 pub mod side;
 pub mod sketch;

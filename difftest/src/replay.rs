@@ -248,6 +248,7 @@ impl StepFile {
             data: None,
             only_step: None,
             only_probe: None,
+            loaded: None,
         }
     }
 

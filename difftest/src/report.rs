@@ -242,7 +242,7 @@ impl Report {
 
     /// Of a free run.
     pub fn free(config: &Config, test_rows: usize, found: freerun::Findings) -> Self {
-        let freerun::Findings { curve, checks, divergence, watch, accuracy, spent, steps } = found;
+        let freerun::Findings { curve, checks, divergence, watch, accuracy, spent, steps, .. } = found;
         Report { curve, ..Self::new(config, test_rows, Common { checks, divergence, watch, accuracy, spent, steps }) }
     }
 
@@ -274,15 +274,29 @@ pub fn check_folder(path: Option<&Path>) -> Result<(), Error> {
 /// # Errors
 /// Names the file.
 pub fn write(path: &Path, contents: &[u8]) -> Result<(), Error> {
+    place(path, contents, 0o644)
+}
+
+/// The same for what only its owner may read.
+///
+/// # Errors
+/// Names the file.
+pub fn write_private(path: &Path, contents: &[u8]) -> Result<(), Error> {
+    place(path, contents, 0o600)
+}
+
+fn place(path: &Path, contents: &[u8], mode: u32) -> Result<(), Error> {
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let place = || -> std::io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(parent)?;
         std::io::Write::write_all(&mut file, contents)?;
+        #[cfg(not(unix))]
+        let _ = mode;
         #[cfg(unix)]
         {
             // Temporary files are private; a report is as readable as any other new file.
             use std::os::unix::fs::PermissionsExt;
-            file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+            file.as_file().set_permissions(std::fs::Permissions::from_mode(mode))?;
         }
         file.persist(path)?;
         Ok(())

@@ -299,6 +299,41 @@ impl Engine {
         Ok(())
     }
 
+    /// What each party holds of the parameters; nothing is opened.
+    ///
+    /// # Errors
+    /// Those of the parties.
+    pub fn shares(&mut self) -> Result<[Vec<LayerShare>; 3]> {
+        self.all([(); 3], |w, ()| Ok(w.layers.clone()))
+    }
+
+    /// Gives each party its shares of the parameters, as [`Engine::shares`] handed them out; nothing is opened.
+    ///
+    /// # Errors
+    /// Shapes that do not fit the network, copies of a component that differ.
+    pub fn load_shares(&mut self, shares: [Vec<LayerShare>; 3]) -> Result<()> {
+        let network = &self.spec.network;
+        for (id, layers) in PartyId::ALL.into_iter().zip(&shares) {
+            let expected = (1..=network.layers()).map(|l| network.shape(l));
+            let fits = |(layer, (rows, cols)): (&LayerShare, (usize, usize))| {
+                let [w, b, vw, vb] = tensors(layer).map(|(_, share)| share.shape());
+                (w, vw, b, vb) == ((rows, cols), (rows, cols), (1, cols), (1, cols))
+            };
+            if layers.len() != network.layers() || !layers.iter().zip(expected).all(fits) {
+                return Err(Error::misuse(format!(
+                    "the shares of party {id} do not fit a network of {:?}",
+                    network.widths
+                )));
+            }
+        }
+        check_replicas(&shares).map_err(Error::misuse)?;
+        self.all(shares, |w, layers| {
+            w.layers = layers;
+            Ok(())
+        })?;
+        Ok(())
+    }
+
     /// One recorded or unrecorded step on a batch that is shared for it: x row-major units (batch, in), labels in 0..classes.
     ///
     /// # Errors
@@ -627,17 +662,43 @@ pub fn roundings(
         .collect()
 }
 
+/// The tensors of a layer, with their names.
+fn tensors(layer: &LayerShare) -> [(&'static str, &Share); 4] {
+    let LayerShare { weights, bias, weight_velocity, bias_velocity } = layer;
+    [("weights", weights), ("bias", bias), ("weight_velocity", weight_velocity), ("bias_velocity", bias_velocity)]
+}
+
+/// Whether the two copies of every component agree.
+fn agree(shares: [&Share; 3]) -> std::result::Result<(), String> {
+    for i in 0..3 {
+        let (holder, other) = (shares[i], shares[(i + 1) % 3]);
+        if let Some(at) = holder.next.iter().zip(&other.own).position(|(a, b)| a != b) {
+            return Err(format!("the two copies of component {} differ at index {at}", (i + 1) % 3));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the parties' copies of shared parameters of the same shapes agree.
+///
+/// # Errors
+/// Names the first tensor, component and index that differ.
+pub fn check_replicas(shares: &[Vec<LayerShare>; 3]) -> std::result::Result<(), String> {
+    let [a, b, c] = shares;
+    for (l, ((a, b), c)) in (1..).zip(a.iter().zip(b).zip(c)) {
+        for (((name, a), (_, b)), (_, c)) in tensors(a).into_iter().zip(tensors(b)).zip(tensors(c)) {
+            agree([a, b, c]).map_err(|what| format!("layer{l}/{name}: {what}"))?;
+        }
+    }
+    Ok(())
+}
+
 /// The value behind three shares.
 ///
 /// # Errors
 /// The two copies of a component differ: names the component and the first index.
 pub fn reconstruct(shares: &[Share; 3]) -> std::result::Result<Vec<i64>, String> {
-    for i in 0..3 {
-        let (holder, other) = (&shares[i], &shares[(i + 1) % 3]);
-        if let Some(at) = holder.next.iter().zip(&other.own).position(|(a, b)| a != b) {
-            return Err(format!("the two copies of component {} differ at index {at}", (i + 1) % 3));
-        }
-    }
+    agree(shares.each_ref())?;
     let [a, b, c] = shares;
     Ok((0..a.len()).map(|i| a.own[i].wrapping_add(b.own[i]).wrapping_add(c.own[i]) as i64).collect())
 }
@@ -733,6 +794,32 @@ mod tests {
             let rounds = engine.step(&units(128 * 20, 60_000), &[1; 128]).unwrap().spent.rounds;
             assert!(rounds <= bar, "{layers} layers: {rounds} rounds");
         }
+    }
+
+    #[test]
+    fn shares_that_are_handed_out_are_taken_in_again_and_only_if_they_belong_together() {
+        let spec = spec(Head::Softmax, Rounding::Nearest);
+        let start = || Engine::start(EngineConfig::new(spec.clone())).unwrap();
+        let mut engine = start();
+        engine.load(&parameters(&spec)).unwrap();
+        let shares = engine.shares().unwrap();
+        let mut other = start();
+        other.load_shares(shares.clone()).unwrap();
+        assert_eq!(other.parameters().unwrap(), parameters(&spec));
+
+        let refused = |e: &mut Engine, s: [Vec<LayerShare>; 3], what: &str| {
+            let error = e.load_shares(s).unwrap_err().to_string();
+            assert!(error.contains(what), "{error}");
+        };
+        let mut altered = shares.clone();
+        altered[1][0].bias.own[3] ^= 1;
+        refused(&mut other, altered, "layer1/bias: the two copies of component 1 differ at index 3");
+        let mut short = shares.clone();
+        short[2].pop();
+        refused(&mut other, short, "party 2");
+        let [a, b, c] = shares;
+        refused(&mut other, [b, a, c], "two copies");
+        assert_eq!(other.parameters().unwrap(), parameters(&spec), "what is refused changes nothing");
     }
 
     #[test]

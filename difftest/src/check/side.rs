@@ -82,5 +82,6 @@ pub fn config(head: reference::spec::Head, rounding: reference::spec::Rounding) 
         data: None,
         only_step: None,
         only_probe: None,
+        loaded: None,
     }
 }

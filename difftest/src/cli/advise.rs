@@ -78,6 +78,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         data: args.data,
         only_step: None,
         only_probe: None,
+        loaded: None,
     };
     let advice = advise::run(&config, &data)?;
     if let Some(path) = &args.json {

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::model::secure::Secure;
 use crate::replay::{Captured, Capturing, StepFile};
 use crate::report::{self, Report};
-use crate::{freerun, lockstep, restart};
+use crate::{freerun, lockstep, restart, saved};
 use fixtures::Dataset;
 use indicatif::{ProgressBar, ProgressStyle};
 use reference::spec::{FixedSpec, Head, Rounding, SgdSpec, TrainSpec};
@@ -73,6 +73,12 @@ pub struct Args {
     /// Free mode: start again at half the learning rate if, after an epoch, a loss exceeds 100 or accuracy is below 11 % (the paper's rule)
     #[arg(long)]
     restart_on_divergence: bool,
+    /// Free mode: write what was trained, f64's weights to FILE and each party's shares to a file of its own beside it (safetensors)
+    #[arg(long, value_name = "FILE")]
+    save_model: Option<PathBuf>,
+    /// Free mode: go on with a model written by --save-model, from the batch after its last
+    #[arg(long, value_name = "FILE", conflicts_with = "restart_on_divergence")]
+    load_model: Option<PathBuf>,
     /// Also write the report as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -134,6 +140,12 @@ impl Args {
                 "--save-step and --save-failure write single steps; they need --mode lockstep".into(),
             ));
         }
+        if self.mode == Mode::Lockstep && (self.save_model.is_some() || self.load_model.is_some()) {
+            return Err(Error::Usage(
+                "--save-model and --load-model are about what each side trains on its own; they need --mode free"
+                    .into(),
+            ));
+        }
         if let Some(step) = self.step.filter(|s| *s >= steps) {
             return Err(Error::Usage(format!("--step is {step}; a run of {steps} steps has steps 0 to {}", steps - 1)));
         }
@@ -153,6 +165,7 @@ impl Args {
             data: self.data.clone(),
             only_step: self.step,
             only_probe: self.probe.clone(),
+            loaded: self.load_model.clone(),
         })
     }
 }
@@ -221,9 +234,11 @@ fn progress(total: usize) -> ProgressBar {
 pub fn run(args: Args) -> Result<Verdict, Error> {
     // Flags first: a typing error should not wait for the data.
     report::check_folder(args.json.as_deref())?;
+    report::check_folder(args.save_model.as_deref())?;
     args.config(784, 60_000)?;
     let data = config::data(args.data.as_deref())?;
     let mut config = args.config(data.train.inputs(), data.train.len())?;
+    let loaded = config.loaded.as_deref().map(|path| saved::load(path, &config.spec)).transpose()?;
     print(&report::text::heading(&config))?;
 
     let side = side::checks(&config)?;
@@ -239,11 +254,14 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         Mode::Free => loop {
             let bar = progress(freerun::RUNS * config.steps);
             let start = |n| Secure::start(config.spec.clone(), config.insecure_seed.map(|s| s.wrapping_add(n)), false);
-            let found = freerun::run(&config, &data, start, |steps| bar.inc(steps as u64))?;
+            let found = freerun::run(&config, &data, loaded.as_ref(), start, |steps| bar.inc(steps as u64))?;
             bar.finish_and_clear();
             let epoch = data.train.len().div_ceil(config.spec.sgd.batch);
             let why = restart::reason(&found.curve, found.accuracy.1, epoch).filter(|_| args.restart_on_divergence);
             let Some((why, next)) = why.zip(restart::next(&config)) else {
+                if let Some(path) = &args.save_model {
+                    saved::save(path, &config.spec, &found.trained)?;
+                }
                 break Report::free(&config, data.test.len(), found);
             };
             print(&format!("restart: {why}; learning rate {}, seed {}\n", next.spec.sgd.learning_rate, next.seed))?;

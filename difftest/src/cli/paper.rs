@@ -5,14 +5,15 @@ use crate::config;
 use crate::error::Error;
 use crate::paper::cell::{Cell, Id, MOST_LAYERS, Setup, Side};
 use crate::paper::grid::{self, Grid, weight};
+use crate::paper::record::Record;
 use crate::paper::side::Data;
 use crate::paper::store::Store;
 use crate::paper::train::Event;
-use crate::paper::{Findings, grid::missing};
+use crate::paper::{Findings, grid::missing, readme};
 use indicatif::{ProgressBar, ProgressStyle};
 use reference::spec::{Head, Rounding, SgdSpec};
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Flags of `difftest paper`.
 #[derive(Debug, clap::Args)]
@@ -43,6 +44,18 @@ enum Command {
         /// Where they are gathered
         #[arg(long, value_name = "DIR", default_value = OUT)]
         out: PathBuf,
+    },
+    /// Print the README's tables
+    Table {
+        /// A folder of finished cells, or a file made of one with --save
+        #[arg(value_name = "DIR|FILE", default_value = OUT)]
+        results: PathBuf,
+        /// Also write all cells, without the sketches of their weights, into one compact file
+        #[arg(long, value_name = "FILE")]
+        save: Option<PathBuf>,
+        /// Put the tables between the markers of this file instead of printing them
+        #[arg(long, value_name = "README")]
+        update: Option<PathBuf>,
     },
     /// Make the report of a folder of finished cells again
     Report {
@@ -164,12 +177,13 @@ fn chosen(text: &str, cells: &[Id]) -> Result<Id, Error> {
 pub fn run(args: Args) -> Result<Verdict, Error> {
     match args.command {
         Some(Command::Merge { from, out }) => merge(&from, &out),
+        Some(Command::Table { results, save, update }) => table(&results, save.as_deref(), update.as_deref()),
         Some(Command::Report { dir }) => report(&Store::open(&dir)?),
         None => train(&args.run),
     }
 }
 
-fn merge(from: &[PathBuf], out: &std::path::Path) -> Result<Verdict, Error> {
+fn merge(from: &[PathBuf], out: &Path) -> Result<Verdict, Error> {
     let from: Vec<_> = from.iter().map(|dir| Store::open(dir)).collect::<Result<_, _>>()?;
     let store = Store::create(out)?;
     for source in &from {
@@ -179,13 +193,31 @@ fn merge(from: &[PathBuf], out: &std::path::Path) -> Result<Verdict, Error> {
     Ok(Verdict::Holds)
 }
 
-fn report(store: &Store) -> Result<Verdict, Error> {
-    let Some((setup, cells)) = store.all()? else {
-        return Err(Error::Usage(format!(
-            "{} holds no finished cell; run difftest paper first",
-            store.dir().display()
-        )));
+fn finished(store: &Store) -> Result<(Setup, Vec<Cell>), Error> {
+    store.all()?.ok_or_else(|| {
+        Error::Usage(format!("{} holds no finished cell; run difftest paper first", store.dir().display()))
+    })
+}
+
+fn table(results: &Path, save: Option<&Path>, update: Option<&Path>) -> Result<Verdict, Error> {
+    crate::report::check_folder(save)?;
+    let (setup, cells) = if results.is_file() { Record::read(results)? } else { finished(&Store::open(results)?)? };
+    if let Some(path) = save {
+        crate::report::write(path, Record::new(&setup, &cells).json()?.as_bytes())?;
+    }
+    let tables = readme::tables(&setup, &cells);
+    let Some(path) = update else {
+        print(&tables)?;
+        return Ok(Verdict::Holds);
     };
+    let old = std::fs::read_to_string(path).map_err(Error::file(path))?;
+    let new = readme::replaced(&old, &tables).map_err(|e| Error::Usage(format!("{}: {e}", path.display())))?;
+    crate::report::write(path, new.as_bytes())?;
+    Ok(Verdict::Holds)
+}
+
+fn report(store: &Store) -> Result<Verdict, Error> {
+    let (setup, cells) = finished(store)?;
     let found = Findings::new(setup, &cells)?;
     found.write(store.dir())?;
     print(&found.text())?;

@@ -22,12 +22,16 @@ pub fn refused(e: RealError) -> Error {
 
 /// The network that opened parameters stand for, exactly: units below 2^53 are f64 numbers.
 fn network(spec: &TrainSpec, parameters: &Parameters) -> Result<Network, Error> {
+    of(parameters.decode(spec.fixed, &spec.sgd))
+}
+
+fn of(layers: Vec<LayerValues>) -> Result<Network, Error> {
     let layer = |l: LayerValues| Layer {
         weight_velocity: l.weight_velocity,
         bias_velocity: l.bias_velocity,
         ..Layer::at_rest(l.weights, l.bias)
     };
-    Network::new(parameters.decode(spec.fixed, &spec.sgd).into_iter().map(layer).collect()).map_err(refused)
+    Network::new(layers.into_iter().map(layer).collect()).map_err(refused)
 }
 
 impl Real {
@@ -38,6 +42,25 @@ impl Real {
     pub fn new(spec: TrainSpec, parameters: &Parameters) -> Result<Self, Error> {
         let network = network(&spec, parameters)?;
         Ok(Real { spec, network })
+    }
+
+    /// Starts from reals that need not be units.
+    ///
+    /// # Errors
+    /// Shapes that are no network.
+    pub fn with(spec: TrainSpec, layers: Vec<LayerValues>) -> Result<Self, Error> {
+        Ok(Real { spec, network: of(layers)? })
+    }
+
+    /// Weights and velocities as they are.
+    pub fn layers(&self) -> Vec<LayerValues> {
+        let layer = |l: &Layer| LayerValues {
+            weights: l.weights.clone(),
+            bias: l.bias.clone(),
+            weight_velocity: l.weight_velocity.clone(),
+            bias_velocity: l.bias_velocity.clone(),
+        };
+        self.network.layers.iter().map(layer).collect()
     }
 
     /// The network as it is.

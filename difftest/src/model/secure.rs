@@ -10,6 +10,7 @@ use reference::spec::TrainSpec;
 use secure::clock::Phase;
 use secure::cost::Spent as Cost;
 use secure::engine::{Engine, EngineConfig, ParameterUnits, Probe, RoundingRecord};
+use secure::nn::dense::LayerShare;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -142,6 +143,14 @@ impl Opens for Secure {
 impl Trains for Secure {
     fn share_data(&mut self, units: &Array2<i64>, labels: &[usize]) -> Result<(), Error> {
         self.engine.load_data(units.as_slice().unwrap_or_default(), labels).map_err(failed)
+    }
+
+    fn shares(&mut self) -> Result<[Vec<LayerShare>; 3], Error> {
+        self.engine.shares().map_err(failed)
+    }
+
+    fn load_shares(&mut self, shares: [Vec<LayerShare>; 3]) -> Result<(), Error> {
+        self.engine.load_shares(shares).map_err(failed)
     }
 
     fn train(&mut self, batches: &[Vec<u32>]) -> Result<Spent, Error> {

@@ -186,8 +186,11 @@ impl Setup {
 pub struct Epoch {
     /// Steps taken: fewer than a whole epoch only where the integer model left its range.
     pub steps: usize,
-    /// Wall-clock seconds of training alone.
+    /// Wall-clock seconds of training alone: evaluation, opening and looking are not in it. Only secure cells have the machine for themselves.
     pub seconds: f64,
+    /// Secure side, its first [`super::train::PAIRED`] epochs: wall-clock seconds of the same steps in f64 without probes, taken in turn with them on
+    /// the otherwise idle machine, each batch made ready before the clock starts.
+    pub plain_seconds: Option<f64>,
     /// Test rows classified correctly at its end.
     pub correct: usize,
     /// Mean loss of the training rows whose loss is finite, real.
@@ -196,14 +199,18 @@ pub struct Epoch {
     pub infinite_losses: Option<usize>,
     /// Largest mean loss of a batch, over its finite rows.
     pub largest_batch_loss: Option<f64>,
-    /// Largest |logit|, real.
+    /// Largest |logit|, real: of the training rows at any step, or on the secure side of the test rows at the end of the epoch, computed in f64 from
+    /// the opened weights.
     pub largest_logit: Option<f64>,
     /// Largest |weight| or |bias|, real: after any step, or on the secure side at the end of the epoch.
     pub largest_weight: Option<f64>,
     /// Largest element of the head's gradient, real.
     pub largest_gradient: Option<f64>,
-    /// Units of each hidden layer that were not positive for any row.
+    /// Units of each hidden layer that were not positive for any row (the same rows as for the logits).
     pub dead_units: Vec<usize>,
+    /// Integer model: error against f64 and its proven bound in one step from the weights at its end, on its first batch, inside the range; by tensor
+    /// (`logits`, `head_gradient`, `layerN/dW`).
+    pub nearness: BTreeMap<String, Nearness>,
     /// The weights at its end ([`super::sketch`]); empty if one is not finite.
     pub sketch: Vec<f32>,
 }
@@ -213,6 +220,19 @@ impl Epoch {
     pub fn accuracy(&self, setup: &Setup) -> f64 {
         self.correct as f64 / setup.test_rows.max(1) as f64
     }
+}
+
+/// How near one tensor of a step came to its bound.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Nearness {
+    /// Largest |integer model - f64|, units of 2^-f.
+    pub error: f64,
+    /// The bound of that element, units of 2^-f.
+    pub bound: f64,
+    /// Largest error / bound of any element.
+    pub closest: f64,
+    /// Elements outside their bound.
+    pub outside: u64,
 }
 
 /// What happened at one learning rate.
@@ -226,6 +246,10 @@ pub struct Attempt {
     pub verdict: Verdict,
     /// Why it ended before its time, if it did.
     pub ended: Option<String>,
+    /// First step after which a logit was seen beyond the fixed-point range, whatever the verdict is about.
+    pub logits_leave: Option<usize>,
+    /// Integer model: operands out of range in the step that ended the attempt, by operation.
+    pub violations: BTreeMap<String, u64>,
 }
 
 /// What training sent, per protocol.
@@ -311,11 +335,22 @@ impl Cell {
         self.last().epochs.get(epoch.checked_sub(1)?).map(|e| e.accuracy(&self.setup))
     }
 
+    /// Whole epochs of all attempts.
+    fn whole_epochs(&self) -> impl Iterator<Item = &Epoch> {
+        let whole = self.setup.train_rows.div_ceil(self.setup.batch.max(1));
+        self.attempts.iter().flat_map(|a| &a.epochs).filter(move |e| e.steps == whole)
+    }
+
     /// Mean and standard error of the seconds of an epoch, whole epochs of all attempts.
     pub fn seconds_per_epoch(&self) -> Option<(f64, f64)> {
-        let whole = self.setup.train_rows.div_ceil(self.setup.batch.max(1));
-        let epochs = self.attempts.iter().flat_map(|a| &a.epochs);
-        mean_and_error(&epochs.filter(|e| e.steps == whole).map(|e| e.seconds).collect::<Vec<_>>())
+        mean_and_error(&self.whole_epochs().map(|e| e.seconds).collect::<Vec<_>>())
+    }
+
+    /// Seconds of the whole epochs that both this side and f64 in turn with it were timed in: sums, this side and f64.
+    pub fn paired_seconds(&self) -> Option<(f64, f64, usize)> {
+        let pairs = self.whole_epochs().filter_map(|e| Some((e.seconds, e.plain_seconds?)));
+        let (ours, plain, n) = pairs.fold((0.0, 0.0, 0), |(a, b, n), (s, p)| (a + s, b + p, n + 1));
+        (plain > 0.0).then_some((ours, plain, n))
     }
 }
 

@@ -78,6 +78,9 @@ pub fn judge(setup: &Setup, cells: &[Cell]) -> Vec<Claim> {
     ]
 }
 
+/// How a line of numbers that contradicts its claim ends.
+pub const CONTRADICTS: &str = ": contradicts";
+
 /// Collects the cases of a claim. No case: not tested. One that contradicts: it fails.
 struct Cases {
     name: &'static str,
@@ -96,7 +99,7 @@ impl Cases {
     fn case(&mut self, holds: bool, numbers: String) {
         self.tested += 1;
         self.contradicted |= !holds;
-        self.numbers.push(if holds { numbers } else { format!("{numbers}: contradicts") });
+        self.numbers.push(if holds { numbers } else { format!("{numbers}{CONTRADICTS}") });
     }
 
     /// Something that the claim covers and that the cells leave open.
@@ -519,6 +522,7 @@ pub(crate) mod tests {
         let epochs = accuracy.iter().map(|a| Epoch {
             steps: 469,
             seconds: 10.0,
+            plain_seconds: None,
             correct: (a * 10_000.0).round() as usize,
             loss: None,
             infinite_losses: None,
@@ -527,11 +531,18 @@ pub(crate) mod tests {
             largest_weight: Some(1.0),
             largest_gradient: None,
             dead_units: vec![],
+            nearness: Default::default(),
             sketch: vec![],
         });
         let ended = (accuracy.len() < id.epochs).then(|| "accuracy 9.80 %, below 11 %".into());
-        let attempt =
-            Attempt { learning_rate: setup.learning_rate, epochs: epochs.collect(), verdict: Verdict::Trains, ended };
+        let attempt = Attempt {
+            learning_rate: setup.learning_rate,
+            epochs: epochs.collect(),
+            verdict: Verdict::Trains,
+            ended,
+            logits_leave: None,
+            violations: Default::default(),
+        };
         let machine = Machine { cpus: 2, kernel: "portable".into() };
         Cell { schema: SCHEMA, id, setup, attempts: vec![attempt], cost: None, machine }
     }

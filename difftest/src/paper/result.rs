@@ -1,6 +1,6 @@
 //! What an evaluation found: tables, claims and curves, from finished cells only; as text, JSON and CSV.
 
-use super::cell::{Cell, Id, Machine, Setup, Side};
+use super::cell::{Cell, Epoch, Id, Machine, Nearness, Setup, Side};
 use super::claims::{self, Claim};
 use super::{sketch, table1, table2};
 use crate::error::Error;
@@ -57,6 +57,20 @@ pub struct Drift {
     pub accuracy: f64,
 }
 
+/// Error of the integer model against f64 beside its bound, in one step from the weights at the end of an epoch; first attempts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Near {
+    /// Which cell.
+    pub cell: String,
+    /// From 1.
+    pub epoch: usize,
+    /// Which tensor.
+    pub tensor: String,
+    /// The numbers, units of 2^-f.
+    #[serde(flatten)]
+    pub nearness: Nearness,
+}
+
 /// Everything.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Findings {
@@ -78,6 +92,8 @@ pub struct Findings {
     pub curves: Vec<Point>,
     /// Secure and model against f64, first attempts.
     pub drift: Vec<Drift>,
+    /// Error against its bound of each model cell.
+    pub nearness: Vec<Near>,
     /// What a training step of each secure cell sent, by protocol.
     pub protocols: Vec<Protocol>,
 }
@@ -101,21 +117,16 @@ impl Findings {
     /// # Errors
     /// Table 2 needs three parties for a moment, which may fail to start.
     pub fn new(setup: Setup, cells: &[Cell]) -> Result<Self, Error> {
-        let mut machines: Vec<Machine> = Vec::new();
-        for cell in cells {
-            if !machines.contains(&cell.machine) {
-                machines.push(cell.machine.clone());
-            }
-        }
         Ok(Findings {
             schema: SCHEMA,
-            machines,
+            machines: machines(cells),
             cells: cells.iter().map(|c| c.id.to_string()).collect(),
             table1: table1::rows(cells),
             table2: table2::rows()?,
             claims: claims::judge(&setup, cells),
             curves: cells.iter().flat_map(curve).collect(),
             drift: cells.iter().flat_map(|c| drift(c, cells)).collect(),
+            nearness: cells.iter().flat_map(nearness).collect(),
             protocols: cells.iter().flat_map(protocols).collect(),
             setup,
         })
@@ -136,6 +147,7 @@ impl Findings {
             ("claims.csv", csv(&self.claims)),
             ("curves.csv", csv(&self.curves)),
             ("drift.csv", csv(&self.drift)),
+            ("nearness.csv", csv(&self.nearness)),
             ("protocols.csv", csv(&self.protocols)),
         ] {
             report::write(&dir.join(name), text.as_bytes())?;
@@ -190,14 +202,39 @@ fn curve(cell: &Cell) -> Vec<Point> {
                 largest_logit: e.largest_logit,
                 largest_weight: e.largest_weight,
                 largest_gradient: e.largest_gradient,
-                dead_units: (cell.id.side != Side::Secure).then(|| e.dead_units.iter().sum()),
+                dead_units: Some(e.dead_units.iter().sum()),
             });
         }
     }
     points
 }
 
-fn drift(cell: &Cell, cells: &[Cell]) -> Vec<Drift> {
+fn nearness(cell: &Cell) -> impl Iterator<Item = Near> {
+    let near = |(epoch, e): (usize, &Epoch)| -> Vec<Near> {
+        let row = |(tensor, n): (&String, &Nearness)| Near {
+            cell: cell.id.to_string(),
+            epoch,
+            tensor: tensor.clone(),
+            nearness: *n,
+        };
+        e.nearness.iter().map(row).collect()
+    };
+    (1..).zip(&cell.attempts[0].epochs).flat_map(near)
+}
+
+/// Where cells ran, each once.
+pub fn machines(cells: &[Cell]) -> Vec<Machine> {
+    let mut machines: Vec<Machine> = Vec::new();
+    for cell in cells {
+        if !machines.contains(&cell.machine) {
+            machines.push(cell.machine.clone());
+        }
+    }
+    machines
+}
+
+/// How far a secure or model cell is from the f64 cell of the same configuration, by epoch.
+pub fn drift(cell: &Cell, cells: &[Cell]) -> Vec<Drift> {
     let partner = Id { side: Side::F64, rounding: None, velocity_bits: 0, ..cell.id.clone() };
     let Some(real) = cells.iter().find(|c| c.id == partner && cell.id.side != Side::F64) else { return Vec::new() };
     let setup = &cell.setup;

@@ -1,19 +1,23 @@
 //! The three sides as an evaluation sees them: they train on batches, say how many test rows they get right, and show their weights.
 
-use super::cell::{Cost, Epoch, Id, Sent, Side};
+use super::cell::{Cost, Epoch, Id, Nearness, Sent, Side};
+use crate::bound;
 use crate::check::divergence::Watch;
+use crate::compare;
 use crate::error::Error;
 use crate::freerun::Trains;
 use crate::generate;
-use crate::model::real::refused;
+use crate::model::integer::Integer as IntegerSide;
+use crate::model::real::{Real as RealSide, refused};
 use crate::model::secure::{Secure, failed};
 use crate::model::{Batch, Model as _, Opens, Tensors};
 use fixtures::{Dataset, Split};
 use ndarray::Array2;
 use reference::f64::{Layer, Network, RealHead};
-use reference::fixed::{Coins, LayerValues, Model as Fixed};
+use reference::fixed::{Coins, LayerValues, Model as Fixed, Tape};
 use reference::spec::{FixedSpec, ProbePoint, TrainSpec};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// What all cells train and are tested on, loaded once.
@@ -54,6 +58,11 @@ impl Data {
         (self.train.len(), self.test.labels.len())
     }
 
+    /// Pixels of the test rows, real.
+    pub fn test(&self) -> &Array2<f64> {
+        &self.test.reals
+    }
+
     /// SHA-256 of all pixels and labels.
     pub fn digest(&self) -> &str {
         &self.digest
@@ -87,6 +96,22 @@ pub trait Trainee {
     fn cost(&mut self) -> Result<Option<Cost>, Error> {
         Ok(None)
     }
+
+    /// Seconds of the same steps in f64, on the secure side, which has the machine for itself.
+    ///
+    /// # Errors
+    /// A side that cannot go on.
+    fn plain_seconds(&mut self, _batches: &[Vec<u32>]) -> Result<Option<f64>, Error> {
+        Ok(None)
+    }
+
+    /// Error against f64 and its bound in one step from the weights as they are; empty where nothing is proven. Training is not changed.
+    ///
+    /// # Errors
+    /// A side that cannot go on.
+    fn nearness(&mut self, _rows: &[u32]) -> Result<BTreeMap<String, Nearness>, Error> {
+        Ok(BTreeMap::new())
+    }
 }
 
 /// Starts a side from the seed's initial weights.
@@ -112,7 +137,8 @@ pub fn start<'d>(id: &Id, spec: &TrainSpec, data: &'d Data) -> Result<Box<dyn Tr
             let rows: Vec<u32> = (0..data.train.len() as u32).collect();
             let units = generate::units(&data.train, &rows, spec.fixed);
             secure.share_data(&units, &generate::labels(&data.train, &rows))?;
-            Box::new(Shared { secure, cost: Cost::default(), spec: spec.clone(), data })
+            let plain = RealSide::new(spec.clone(), &start)?;
+            Box::new(Shared { secure, plain, cost: Cost::default(), spec: spec.clone(), data })
         }
     })
 }
@@ -133,11 +159,16 @@ pub struct Look {
     alive: Vec<Vec<bool>>,
     /// The first operand that left its range.
     pub left_range: Option<String>,
+    /// Operands out of range in that step, by operation.
+    pub violations: BTreeMap<String, u64>,
+    /// The first step whose logits left the range.
+    pub logits_leave: Option<usize>,
 }
 
 const NO_EPOCH: Epoch = Epoch {
     steps: 0,
     seconds: 0.0,
+    plain_seconds: None,
     correct: 0,
     loss: None,
     infinite_losses: None,
@@ -146,6 +177,7 @@ const NO_EPOCH: Epoch = Epoch {
     largest_weight: None,
     largest_gradient: None,
     dead_units: Vec::new(),
+    nearness: BTreeMap::new(),
     sketch: Vec::new(),
 };
 
@@ -170,6 +202,8 @@ impl Look {
             finite_losses: 0,
             alive: Vec::new(),
             left_range: None,
+            violations: BTreeMap::new(),
+            logits_leave: None,
         }
     }
 
@@ -195,13 +229,17 @@ impl Look {
         match point {
             ProbePoint::Logits | ProbePoint::Weights(_) | ProbePoint::Bias(_) => {
                 let largest = largest();
+                let beyond = largest.is_nan() || largest >= self.limit;
                 if point == ProbePoint::Logits {
                     raise(&mut self.epoch.largest_logit, largest);
                     self.loss(&tensor.map(|&v| real(v)));
+                    if beyond {
+                        self.logits_leave.get_or_insert(self.step);
+                    }
                 } else {
                     raise(&mut self.epoch.largest_weight, largest);
                 }
-                if largest.is_nan() || largest >= self.limit {
+                if beyond {
                     self.striking.insert(point, tensor.map(|&v| real(v)));
                 }
             }
@@ -226,6 +264,9 @@ impl Look {
     }
 
     fn loss(&mut self, logits: &Array2<f64>) {
+        if self.labels.is_empty() {
+            return;
+        }
         let (mut sum, mut finite, mut infinite) = (0.0, 0, 0);
         for (row, &label) in logits.rows().into_iter().zip(&self.labels) {
             match self.head.loss(&row.to_vec(), label) {
@@ -258,16 +299,29 @@ impl Look {
         self.step += 1;
     }
 
-    /// The weights at the end of an epoch, for a side that shows nothing during it.
-    pub fn weights(&mut self, layers: &[LayerValues]) {
+    /// The weights at the end of an epoch, for a side that shows nothing during it, and what they make of `x`.
+    pub fn weights(&mut self, layers: &[LayerValues], x: &Array2<f64>) {
+        // The step that has just been done.
+        self.step = self.step.saturating_sub(1);
         for (l, layer) in (1..).zip(layers) {
             self.tensor(ProbePoint::Weights(l), &layer.weights, |v| v);
             self.tensor(ProbePoint::Bias(l), &layer.bias.clone().insert_axis(ndarray::Axis(0)), |v| v);
         }
-        // No layer is known to be dead: the watch must not forget it.
-        if !self.striking.is_empty() {
-            self.watch.step(self.step.saturating_sub(1), &std::mem::take(&mut self.striking), |v| *v);
+        let mut input = x.view();
+        let mut activation;
+        for (l, layer) in (1..).zip(layers) {
+            let z = input.dot(&layer.weights) + &layer.bias;
+            if l == layers.len() {
+                self.tensor(ProbePoint::Logits, &z, |v| v);
+                break;
+            }
+            activation = z.mapv_into(|v| v.max(0.0));
+            self.tensor(ProbePoint::Activation(l), &activation, |v| v);
+            input = activation.view();
         }
+        self.watch.step(self.step, &std::mem::take(&mut self.striking), |v| *v);
+        self.step += 1;
+        self.looking = Duration::ZERO;
     }
 }
 
@@ -326,7 +380,9 @@ impl Trainee for Integer<'_> {
             // Looking at nothing but tensors of scale f.
             let mut probe = |point, tensor: &Array2<i64>| look.tensor(point, tensor, |v| v as f64 * unit);
             self.model.step(&units, &labels, &mut self.coins, &mut probe)?;
-            look.left_range = self.model.monitor().violations().first().map(ToString::to_string);
+            let monitor = self.model.monitor();
+            look.left_range = monitor.violations().first().map(ToString::to_string);
+            look.violations.clone_from(monitor.counts());
             look.step(start);
             if look.left_range.is_some() {
                 break;
@@ -347,11 +403,37 @@ impl Trainee for Integer<'_> {
         let spec = self.model.spec();
         Ok(self.model.parameters().decode(spec.fixed, &spec.sgd))
     }
+
+    fn nearness(&mut self, rows: &[u32]) -> Result<BTreeMap<String, Nearness>, Error> {
+        let (spec, parameters) = (self.model.spec(), self.model.parameters());
+        let batch = generate::rows(&self.data.train, rows, spec.fixed);
+        let mut integer = IntegerSide::with_coins(spec.clone(), Coins::seeded(0))?;
+        integer.load(parameters)?;
+        let ours = integer.step(&batch, Tape::default())?.tensors;
+        // The bounds are theorems about arithmetic that stays in range.
+        if self.model.monitor().total() + integer.violations.total() > 0 {
+            return Ok(BTreeMap::new());
+        }
+        let theirs = RealSide::new(spec.clone(), parameters)?.step(&batch, Tape::default())?.tensors;
+        let start = parameters.decode(spec.fixed, &spec.sgd);
+        let bounds = bound::network::step(spec, &start, &batch.reals, &batch.labels, &theirs)?;
+        let unit = 1.0 / spec.fixed.one() as f64;
+        let layers = (1..=spec.network.layers()).map(ProbePoint::WeightGradient);
+        let told = [ProbePoint::Logits, ProbePoint::HeadGradient].into_iter().chain(layers).map(|point| {
+            let scale = point.scale(spec.fixed, spec.sgd.extra_velocity_bits);
+            let found = compare::tensor(0, &theirs[&point], &ours[&point], scale, &bounds[&point]);
+            let (error, bound) = (found.max_error / unit, found.bound_there / unit);
+            (point.to_string(), Nearness { error, bound, closest: found.closest, outside: found.outside })
+        });
+        Ok(told.collect())
+    }
 }
 
 /// Three parties. They show the number of correct test rows and, between epochs, the weights.
 struct Shared<'d> {
     secure: Secure,
+    /// Trains beside them, for its time only.
+    plain: RealSide,
     cost: Cost,
     spec: TrainSpec,
     data: &'d Data,
@@ -388,5 +470,13 @@ impl Trainee for Shared<'_> {
 
     fn cost(&mut self) -> Result<Option<Cost>, Error> {
         Ok(Some(self.cost.clone()))
+    }
+
+    fn plain_seconds(&mut self, batches: &[Vec<u32>]) -> Result<Option<f64>, Error> {
+        let mut seconds = 0.0;
+        for rows in batches {
+            seconds += self.plain.train(&generate::rows(&self.data.train, rows, self.spec.fixed))?;
+        }
+        Ok(Some(seconds))
     }
 }

@@ -1,6 +1,7 @@
 //! Table 1 of the paper: seconds of an epoch, and test accuracy after 5, 10, 15 and 20 epochs, beside the paper's figures.
 
 use super::cell::{Cell, Id, Side, mean_and_error};
+use crate::check::divergence::Verdict;
 use reference::spec::{Head, Rounding};
 use serde::Serialize;
 
@@ -28,11 +29,15 @@ pub struct Rate {
     pub verdict: String,
     /// Why the paper's rule ended it; null if it ran to its end.
     pub ended: Option<String>,
-    /// Largest |logit| in it, where it is watched.
+    /// Largest |logit| in it.
     pub largest_logit: Option<f64>,
     /// Largest |weight| in it.
     pub largest_weight: Option<f64>,
-    /// Dead units of each hidden layer in its last epoch, where they are watched.
+    /// First step after which a logit was seen beyond the fixed-point range.
+    pub logits_leave: Option<usize>,
+    /// Operands of the integer model out of range in the step that ended it.
+    pub violations: u64,
+    /// Dead units of each hidden layer in its last epoch.
     pub dead_units: Vec<usize>,
 }
 
@@ -66,6 +71,10 @@ pub struct Row {
     pub seeds: usize,
     /// Seconds of training in an epoch.
     pub seconds_per_epoch: Option<Measured>,
+    /// Secure side: seconds of an epoch in f64, timed in turn with the first epochs.
+    pub plain_seconds: Option<f64>,
+    /// Secure seconds over f64 seconds of those epochs.
+    pub ratio: Option<f64>,
     /// Test accuracy in percent after [`checkpoints`] of the attempt that counts; the mean of the seeds. The error is the binomial
     /// standard error of one test set: seeds share it.
     pub accuracy: [Option<Measured>; 4],
@@ -73,6 +82,8 @@ pub struct Row {
     pub trained: bool,
     /// The same in words, with the rate.
     pub outcome: String,
+    /// What happened at each rate, in order, with the first step of a cause; seeds apart.
+    pub happened: String,
     /// Every attempt of every seed.
     pub rates: Vec<Rate>,
     /// The paper's row.
@@ -128,6 +139,8 @@ fn row(cells: &[&Cell]) -> Row {
         let (value, _) = mean_and_error(&all?)?;
         Some(Measured { value: 100.0 * value, error: 100.0 * binomial_error(value, cells[0].setup.test_rows) })
     });
+    let pairs = cells.iter().filter_map(|c| c.paired_seconds());
+    let (ours, plain, timed) = pairs.fold((0.0, 0.0, 0), |(a, b, n), (s, p, k)| (a + s, b + p, n + k));
     Row {
         side: id.side,
         head: id.head,
@@ -137,9 +150,12 @@ fn row(cells: &[&Cell]) -> Row {
         epochs: id.epochs,
         seeds: cells.len(),
         seconds_per_epoch,
+        plain_seconds: (timed > 0).then(|| plain / timed as f64),
+        ratio: (timed > 0).then(|| ours / plain),
         accuracy,
         trained: cells.iter().all(|c| c.trains()),
         outcome: outcome(cells),
+        happened: cells.iter().map(|c| happened(c)).collect::<Vec<_>>().join(" / "),
         rates: cells.iter().flat_map(|c| rates(c)).collect(),
         paper: printed(id),
     }
@@ -160,6 +176,33 @@ fn outcome(cells: &[&Cell]) -> String {
     }
 }
 
+/// What happened to a cell, rate by rate.
+fn happened(cell: &Cell) -> String {
+    let attempt = |a: &super::cell::Attempt| {
+        let what = match &a.verdict {
+            Verdict::Trains if a.ended.is_none() && !cell.trains() => "stays near chance".into(),
+            Verdict::Trains => "trains".into(),
+            Verdict::Grows { step, at, .. } => format!("{} out of range at step {step}", tensor(at)),
+            Verdict::Range { step, at } => format!("operand of {} out of range at step {step}", tensor(at)),
+            Verdict::Stalls { dead_layer: Some(l), .. } => format!("at chance, layer {l} dead"),
+            Verdict::Stalls { .. } => "at chance".into(),
+            Verdict::NonFinite { step, at } => format!("{} not finite at step {step}", tensor(at)),
+        };
+        let end = if a.ended.is_some() { format!(", ended in epoch {}", a.epochs.len()) } else { String::new() };
+        (a.learning_rate, format!("{what}{end}"))
+    };
+    let told: Vec<_> = cell.attempts.iter().map(attempt).collect();
+    match &told[..] {
+        [(_, only)] => only.clone(),
+        _ => told.iter().map(|(rate, what)| format!("{rate}: {what}")).collect::<Vec<_>>().join("; "),
+    }
+}
+
+/// The tensor or operation of `name[index] ..`.
+fn tensor(at: &str) -> &str {
+    at.split('[').next().unwrap_or(at)
+}
+
 fn rates(cell: &Cell) -> impl Iterator<Item = Rate> {
     cell.attempts.iter().map(|a| {
         let largest = |of: fn(&super::cell::Epoch) -> Option<f64>| a.epochs.iter().filter_map(of).reduce(f64::max);
@@ -172,6 +215,8 @@ fn rates(cell: &Cell) -> impl Iterator<Item = Rate> {
             ended: a.ended.clone(),
             largest_logit: largest(|e| e.largest_logit),
             largest_weight: largest(|e| e.largest_weight),
+            logits_leave: a.logits_leave,
+            violations: a.violations.values().sum(),
             dead_units: a.epochs.last().map_or(Vec::new(), |e| e.dead_units.clone()),
         }
     })

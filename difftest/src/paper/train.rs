@@ -18,6 +18,9 @@ pub const LARGEST_LOSS: f64 = 100.0;
 /// Accuracy that counts as divergence, as a multiple of chance: 11 % for ten classes.
 pub const OF_CHANCE: f64 = 1.1;
 
+/// Epochs of a secure attempt that f64 repeats in turn for its time.
+pub const PAIRED: usize = 5;
+
 /// What a cell tells while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
@@ -82,10 +85,13 @@ fn attempt(
         }
         let layers = side.weights()?;
         if id.side == Side::Secure {
-            look.weights(&layers);
+            look.weights(&layers, data.test());
         }
+        let plain_seconds = if epochs.len() < PAIRED { side.plain_seconds(&batches)? } else { None };
         let epoch = Epoch {
             correct: side.correct()?,
+            plain_seconds,
+            nearness: side.nearness(&batches[0])?,
             sketch: sketch(layers.iter().flat_map(|l| l.weights.iter().chain(&l.bias))),
             ..look.take_epoch()
         };
@@ -97,7 +103,8 @@ fn attempt(
     }
     let accuracy = epochs.last().map_or(0.0, |e| e.accuracy(setup));
     let verdict = look.watch().verdict(accuracy, setup.classes, true);
-    Ok(Attempt { learning_rate: spec.sgd.learning_rate, epochs, verdict, ended })
+    let Look { logits_leave, violations, .. } = look;
+    Ok(Attempt { learning_rate: spec.sgd.learning_rate, epochs, verdict, ended, logits_leave, violations })
 }
 
 /// Why an attempt ends after this epoch, if it does.
@@ -159,10 +166,18 @@ mod tests {
             for epoch in &attempt.epochs {
                 assert!(epoch.seconds > 0.0 && epoch.steps == 4 && epoch.sketch.len() == WIDTH, "{}", cell.id);
                 assert!(epoch.largest_weight.unwrap() > 0.1);
-                let watched = cell.id.side != Side::Secure;
+                let (watched, secure) = (cell.id.side != Side::Secure, cell.id.side == Side::Secure);
+                assert!(epoch.largest_logit.is_some_and(|l| l > 0.1), "{}", cell.id);
+                assert_eq!(epoch.plain_seconds.is_some_and(|s| s > 0.0), secure);
+                let near: Vec<_> = epoch.nearness.keys().map(String::as_str).collect();
+                let expected: &[_] = &["head_gradient", "layer1/dW", "layer2/dW", "logits"];
+                assert_eq!(near, if cell.id.side == Side::Model { expected } else { &[] });
+                for n in epoch.nearness.values() {
+                    assert!(n.outside == 0 && n.error > 0.0 && n.error <= n.bound && n.closest <= 1.0, "{n:?}");
+                }
                 assert_eq!(epoch.loss.is_some(), watched);
                 assert_eq!(epoch.largest_gradient.is_some_and(|g| g < 1.0 && g > 0.5), watched);
-                assert_eq!(epoch.dead_units.len(), usize::from(watched));
+                assert_eq!(epoch.dead_units.len(), 1);
             }
             let cost = cell.cost.as_ref();
             assert_eq!(cost.map(|c| c.steps), (cell.id.side == Side::Secure).then_some(12));
@@ -189,6 +204,8 @@ mod tests {
             assert_eq!(attempt.epochs.len(), 1);
             assert!(attempt.ended.as_ref().unwrap().contains("batch loss"), "{:?}", attempt.ended);
             assert!(matches!(attempt.verdict, Verdict::Grows { .. }), "{:?}", attempt.verdict);
+            // The weights jump in the first step, and the logits of the second are made with them.
+            assert_eq!(attempt.logits_leave, Some(1));
         }
         let steps = events.iter().map(|e| match *e {
             Event::Done(n) | Event::Skipped(n) => n as isize,
@@ -207,6 +224,7 @@ mod tests {
         assert!(attempt.epochs[0].steps < 4, "{attempt:?}");
         assert!(matches!(attempt.verdict, Verdict::Range { .. }), "{:?}", attempt.verdict);
         assert!(attempt.ended.as_ref().unwrap().contains("left its range"));
+        assert!(attempt.violations.values().sum::<u64>() > 0 && attempt.epochs[0].nearness.is_empty(), "{attempt:?}");
     }
 
     #[test]

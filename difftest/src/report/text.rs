@@ -41,6 +41,9 @@ pub fn heading(config: &Config) -> String {
     );
     let _ = writeln!(out, "           {steps} steps, seed {seed}, {data}");
     let _ = writeln!(out, "           {mode}");
+    if let Some(model) = &config.loaded {
+        let _ = writeln!(out, "           goes on with {}", model.display());
+    }
     if let Some(seed) = config.insecure_seed {
         let _ = writeln!(
             out,

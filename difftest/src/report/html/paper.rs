@@ -3,7 +3,7 @@
 use super::plot::{Plot, Series, Stroke, legend};
 use super::{Cell, Page, Table, escape};
 use crate::paper::Findings;
-use crate::paper::cell::{Id, Side};
+use crate::paper::cell::{Id, Nearness, Side};
 use crate::paper::claims::Judgement;
 use crate::paper::result::Point;
 use crate::paper::table1::{Measured, Rate, Row, checkpoints};
@@ -22,6 +22,7 @@ pub fn paper(found: &Findings) -> String {
     rates(&mut page, found);
     table2(&mut page, found);
     curves(&mut page, found);
+    nearness(&mut page, found);
     protocols(&mut page, found);
     page.finish()
 }
@@ -138,7 +139,8 @@ fn rates(page: &mut Page, found: &Findings) {
     page.heading("What happened at each learning rate");
     page.paragraph(&format!(
         "Every cell that did not simply train. \"Grows\": a logit or weight reached {}, the end of the fixed-point range; \"range\": an operand of the \
-         integer model left its range, and the model stops there; \"stalls\": accuracy at chance. The secure side shows only accuracy and, between epochs, weights.",
+         integer model left its range, and the model stops there; \"stalls\": accuracy at chance. The secure side shows only accuracy and, between epochs, weights; its \
+         logits and dead units are what those weights make of the test rows, so its steps are ends of epochs.",
         FixedSpec::default().limit() / FixedSpec::default().one()
     ));
     let mut table = Table::new(
@@ -151,7 +153,9 @@ fn rates(page: &mut Page, found: &Findings) {
             "verdict",
             "ended by",
             "largest |logit|",
+            "logits leave the range at step",
             "largest |weight|",
+            "operands out of range",
             "dead units",
         ],
     );
@@ -173,7 +177,9 @@ fn rates(page: &mut Page, found: &Findings) {
             Cell::Text(r.verdict.clone()),
             Cell::Text(r.ended.clone().unwrap_or_else(|| "–".into())),
             magnitude(r.largest_logit),
+            Cell::Number(r.logits_leave.map_or("–".into(), |s| s.to_string())),
             magnitude(r.largest_weight),
+            Cell::Number(if r.violations == 0 { "–".into() } else { r.violations.to_string() }),
             Cell::Number(if dead.is_empty() { "–".into() } else { dead.join(" + ") }),
         ]);
     }
@@ -398,6 +404,59 @@ fn curves(page: &mut Page, found: &Findings) {
             range,
             &format!("range, {range}"),
         ),
+    );
+}
+
+/// Error against its bound, the deepest network of each rounding.
+fn nearness(page: &mut Page, found: &Findings) {
+    let ids = || found.cells.iter().filter_map(|c| c.parse::<Id>().ok()).filter(|id| id.velocity_bits == 0);
+    let told = |id: &Id| found.nearness.iter().any(|n| n.cell == id.to_string());
+    let Some(deepest) = ids().filter(|id| told(id)).map(|id| id.layers).max() else { return };
+    let mut plots = Vec::new();
+    for rounding in Rounding::ALL {
+        for tensor in ["logits", "head_gradient", "layer1/dW"] {
+            let mut series = Vec::new();
+            for id in ids().filter(|id| (id.layers, id.rounding, id.seed) == (deepest, Some(rounding), 1)) {
+                let cell = id.to_string();
+                let points = |of: fn(&Nearness) -> f64| {
+                    let mine = found.nearness.iter().filter(|n| n.cell == cell && n.tensor == tensor);
+                    mine.map(|n| (n.epoch as f64, of(&n.nearness))).collect()
+                };
+                let colour = stroke(&id).colour;
+                for (what, dashed, points) in
+                    [("error", false, points(|n| n.error)), ("bound", true, points(|n| n.bound))]
+                {
+                    series.push(Series {
+                        name: format!("{}, {what}", id.head),
+                        stroke: Stroke { colour, dashed },
+                        points,
+                    });
+                }
+            }
+            plots.push(Plot {
+                title: format!("{tensor}, {rounding} rounding"),
+                description: "Largest error of the integer model against f64, and the proven bound of that element, by epoch, on a logarithmic scale. \
+                              The numbers are in nearness.csv."
+                    .into(),
+                x: "epochs",
+                y: "units of 2^-f",
+                log: true,
+                lowest: None,
+                series,
+            });
+        }
+    }
+    let outside: u64 = found.nearness.iter().map(|n| n.nearness.outside).sum();
+    let closest = found.nearness.iter().map(|n| n.nearness.closest).fold(0.0, f64::max);
+    show(
+        page,
+        "Error against its bound",
+        &format!(
+            "One step of the integer model and of f64 from the same weights at the end of each epoch; solid: the largest error, dashed: the bound of that \
+             element. Networks of {deepest} layers; over all cells {outside} elements were outside their bound, and the nearest reached {:.1} % of it.",
+            100.0 * closest
+        ),
+        &plots,
     );
 }
 

@@ -1,0 +1,274 @@
+//! All finished cells in one compact file, fit to be committed: what tables and claims need, epochs as columns.
+//!
+//! Left out are the sketches of the weights, of which the drift against f64 is kept. Numbers have six significant digits, except gradients,
+//! which are judged against exact limits.
+
+use super::cell::{Attempt, Cell, Cost, Epoch, Id, Machine, SCHEMA, Setup};
+use super::result;
+use crate::check::divergence::Verdict;
+use crate::error::Error;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// Of the cells.
+    schema: u32,
+    setup: Setup,
+    machines: Vec<Machine>,
+    cells: Vec<Row>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    id: String,
+    /// Place in `machines`.
+    machine: usize,
+    attempts: Vec<Tried>,
+    cost: Option<Cost>,
+    /// Root mean square of the differences of all weights to the f64 cell of the same configuration, by epoch of the first attempts.
+    drift: Vec<Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tried {
+    learning_rate: f64,
+    verdict: Verdict,
+    ended: Option<String>,
+    logits_leave: Option<usize>,
+    violations: BTreeMap<String, u64>,
+    epochs: usize,
+    /// [`Epoch`] by field.
+    columns: Value,
+}
+
+impl Record {
+    /// From finished cells of one setup.
+    pub fn new(setup: &Setup, cells: &[Cell]) -> Self {
+        let machines = result::machines(cells);
+        let row = |cell: &Cell| Row {
+            id: cell.id.to_string(),
+            machine: machines.iter().position(|m| *m == cell.machine).unwrap_or_default(),
+            attempts: cell.attempts.iter().map(tried).collect(),
+            cost: cell.cost.clone(),
+            drift: result::drift(cell, cells).iter().map(|d| short(&Value::from(d.weights))).collect(),
+        };
+        let cells = cells.iter().map(row).collect();
+        Record { schema: SCHEMA, setup: setup.clone(), machines, cells }
+    }
+
+    /// The text of the file: one line a cell, so that two versions can be compared.
+    ///
+    /// # Errors
+    /// A value that JSON cannot hold.
+    pub fn json(&self) -> Result<String, Error> {
+        let write = || -> serde_json::Result<String> {
+            let (setup, machines) = (serde_json::to_string(&self.setup)?, serde_json::to_string(&self.machines)?);
+            let rows = self.cells.iter().map(serde_json::to_string).collect::<serde_json::Result<Vec<_>>>()?;
+            Ok(format!(
+                "{{\n\"schema\": {},\n\"setup\": {setup},\n\"machines\": {machines},\n\"cells\": [\n{}\n]\n}}\n",
+                self.schema,
+                rows.join(",\n")
+            ))
+        };
+        write().map_err(|e| Error::Usage(format!("these results cannot be written as JSON: {e}")))
+    }
+
+    /// Setup and cells of a file; their sketches are empty.
+    ///
+    /// # Errors
+    /// A file that cannot be read, is no such record, or is one of another schema.
+    pub fn read(path: &Path) -> Result<(Setup, Vec<Cell>), Error> {
+        let refuse = |what: String| {
+            Error::Usage(format!("{}: {what}; write it with difftest paper table DIR --save FILE", path.display()))
+        };
+        let bytes = std::fs::read(path).map_err(Error::file(path))?;
+        let record: Record =
+            serde_json::from_slice(&bytes).map_err(|e| refuse(format!("no record of results ({e})")))?;
+        if record.schema != SCHEMA {
+            return Err(refuse(format!("schema {}, this program writes {SCHEMA}", record.schema)));
+        }
+        let Record { setup, machines, cells, .. } = record;
+        let cells: Result<Vec<Cell>, String> = cells.into_iter().map(|row| row.cell(&setup, &machines)).collect();
+        Ok((setup, cells.map_err(refuse)?))
+    }
+}
+
+impl Row {
+    fn cell(self, setup: &Setup, machines: &[Machine]) -> Result<Cell, String> {
+        let id: Id = self.id.parse()?;
+        let machine = machines.get(self.machine).cloned().ok_or_else(|| format!("cell {id} names no machine"))?;
+        let attempts: Vec<Attempt> = self
+            .attempts
+            .into_iter()
+            .map(|t| {
+                let wrong = |what| format!("cell {id}: {what}");
+                let epochs = (0..t.epochs).map(|at| epoch(&t.columns, at)).collect::<Result<Vec<_>, _>>();
+                let epochs = epochs.map_err(wrong)?;
+                let Tried { learning_rate, verdict, ended, logits_leave, violations, .. } = t;
+                Ok(Attempt { learning_rate, epochs, verdict, ended, logits_leave, violations })
+            })
+            .collect::<Result<_, String>>()?;
+        if attempts.is_empty() || attempts.iter().any(|a| a.epochs.is_empty()) {
+            return Err(format!("cell {id} has an attempt without an epoch"));
+        }
+        Ok(Cell { schema: SCHEMA, id, setup: setup.clone(), attempts, cost: self.cost, machine })
+    }
+}
+
+fn tried(a: &Attempt) -> Tried {
+    let fields = |e: &Epoch| {
+        let Ok(Value::Object(mut fields)) = serde_json::to_value(e) else { return Map::new() };
+        fields.remove("sketch");
+        fields
+    };
+    let epochs: Vec<Map<_, _>> = a.epochs.iter().map(fields).collect();
+    let mut columns = Map::new();
+    for name in epochs.first().into_iter().flat_map(Map::keys) {
+        let column: Vec<&Value> = epochs.iter().filter_map(|e| e.get(name)).collect();
+        if column.iter().any(|v| !v.is_null()) {
+            let exact = name == "largest_gradient";
+            columns.insert(name.clone(), transposed(&column, &|v| if exact { v.clone() } else { short(v) }));
+        }
+    }
+    Tried {
+        learning_rate: a.learning_rate,
+        verdict: a.verdict.clone(),
+        ended: a.ended.clone(),
+        logits_leave: a.logits_leave,
+        violations: a.violations.clone(),
+        epochs: a.epochs.len(),
+        columns: Value::Object(columns),
+    }
+}
+
+/// One value an epoch as one value of lists: records with the same fields become a record of columns.
+fn transposed(values: &[&Value], leaf: &dyn Fn(&Value) -> Value) -> Value {
+    let records: Option<Vec<_>> = values.iter().map(|v| v.as_object()).collect();
+    match records.as_deref() {
+        Some([first, rest @ ..]) if rest.iter().all(|r| r.keys().eq(first.keys())) => {
+            let column = |name: &String| values.iter().map(|v| &v[name]).collect::<Vec<_>>();
+            first.keys().map(|name| (name.clone(), transposed(&column(name), leaf))).collect()
+        }
+        _ => values.iter().map(|v| leaf(v)).collect(),
+    }
+}
+
+/// The value of one epoch, out of what [`transposed`] made.
+fn at(columns: &Value, epoch: usize) -> Value {
+    match columns {
+        Value::Object(fields) => fields.iter().map(|(name, column)| (name.clone(), at(column, epoch))).collect(),
+        Value::Array(values) => values.get(epoch).cloned().unwrap_or_default(),
+        _ => Value::Null,
+    }
+}
+
+fn epoch(columns: &Value, number: usize) -> Result<Epoch, String> {
+    let mut value = at(columns, number);
+    value.as_object_mut().ok_or("no columns of epochs")?.insert("sketch".into(), Value::Array(Vec::new()));
+    serde_json::from_value(value).map_err(|e| format!("epoch {}: {e}", number + 1))
+}
+
+/// Six significant digits of what is no integer; [`f64::MAX`], which stands for anything not finite, as it is.
+fn short(value: &Value) -> Value {
+    match value {
+        Value::Number(n) if n.is_f64() => {
+            let v = n.as_f64().unwrap_or_default();
+            if v.abs() == f64::MAX { value.clone() } else { format!("{v:.5e}").parse::<f64>().unwrap_or(v).into() }
+        }
+        Value::Object(fields) => fields.iter().map(|(name, v)| (name.clone(), short(v))).collect(),
+        Value::Array(values) => values.iter().map(short).collect(),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cell::Nearness;
+    use super::super::claims::tests::cell;
+    use super::super::{claims, table1};
+    use super::*;
+
+    /// A secure, a model and an f64 cell with everything that a cell can have.
+    fn cells() -> Vec<Cell> {
+        let mut secure = cell("secure-softmax-l2-prob-s1-e3", &[0.9, 0.1]);
+        secure.attempts[0].epochs[0].plain_seconds = Some(1.234_567_89);
+        secure.attempts[0].epochs[1].largest_logit = Some(f64::MAX);
+        secure.attempts[0].logits_leave = Some(7);
+        secure.attempts.push(cell("secure-softmax-l2-prob-s1-e3", &[0.9, 0.95, 0.96]).attempts.remove(0));
+        let cost = secure.cost.get_or_insert_default();
+        (cost.steps, cost.bytes) = (3, 1 << 40);
+        let mut model = cell("model-softmax-l2-prob-s1-e3", &[0.9, 0.95, 0.96]);
+        for (epoch, e) in model.attempts[0].epochs.iter_mut().enumerate() {
+            e.largest_gradient = Some(1.0 / 3.0);
+            e.dead_units = vec![epoch, 2];
+            let near = Nearness { error: 1.5, bound: 2.5, closest: 0.6, outside: 0 };
+            e.nearness = [("logits".to_owned(), near), ("layer1/dW".to_owned(), near)].into();
+        }
+        // The range was left: nothing is proven, and the epochs have different fields.
+        let mut left = model.clone();
+        left.id.seed = 2;
+        left.attempts[0].epochs[2].nearness.clear();
+        left.attempts[0].violations.insert("head/sum".into(), 3);
+        let real = cell("f64-softmax-l2-s1-e3", &[0.9, 0.95, 0.96]);
+        vec![secure, model, left, real]
+    }
+
+    #[test]
+    fn what_is_written_is_read_to_six_digits() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("results.json");
+        let cells = cells();
+        let setup = &cells[0].setup;
+        std::fs::write(&path, Record::new(setup, &cells).json().unwrap()).unwrap();
+        let (read_setup, read) = Record::read(&path).unwrap();
+        let mut expected = cells.clone();
+        expected[0].attempts[0].epochs[0].plain_seconds = Some(1.234_57);
+        assert_eq!((&read_setup, &read), (setup, &expected));
+        assert_eq!(claims::judge(setup, &read), claims::judge(setup, &cells));
+        assert_eq!(table1::rows(&read).len(), table1::rows(&cells).len());
+        // Again and again the same bytes.
+        let again = Record::new(setup, &read).json().unwrap();
+        assert_eq!(again, std::fs::read_to_string(&path).unwrap());
+    }
+
+    #[test]
+    fn twenty_epochs_of_the_grid_are_a_few_hundred_kilobytes() {
+        let mut model = cells().remove(1);
+        model.attempts[0] = cell("model-softmax-l3-prob-s1-e20", &[0.912_34; 20]).attempts.remove(0);
+        for e in &mut model.attempts[0].epochs {
+            (e.seconds, e.loss, e.largest_logit) = (12.345_678, Some(0.123_456_789), Some(23.456_789));
+            let near = Nearness { error: 1.234_567_8, bound: 23.456_789, closest: 0.123_456_78, outside: 0 };
+            e.nearness =
+                ["logits", "head_gradient", "layer1/dW", "layer2/dW", "layer3/dW"].map(|t| (t.into(), near)).into();
+        }
+        let text = Record::new(&model.setup.clone(), &vec![model; 75]).json().unwrap();
+        assert!(text.len() < 400_000, "{} bytes", text.len());
+    }
+
+    #[test]
+    fn damaged_files_are_refused_in_one_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("results.json");
+        let cells = cells();
+        let good = Record::new(&cells[0].setup, &cells).json().unwrap();
+        for (text, words) in [
+            (good[..200].to_owned(), "no record of results"),
+            (good.replace("\"schema\": 1", "\"schema\": 9"), "schema 9"),
+            (good.replace("\"machine\":0", "\"machine\":4"), "names no machine"),
+            (good.replace("secure-softmax-l2", "secure-soft-l2"), "is no cell"),
+            (good.replace("\"epochs\":3", "\"epochs\":4"), "epoch 4"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let error = Record::read(&path).unwrap_err().to_string();
+            assert!(error.contains(words) && error.contains("--save") && error.lines().count() == 1, "{error}");
+        }
+        assert!(Record::read(&dir.path().join("none")).unwrap_err().to_string().contains("none"));
+    }
+}
