@@ -19,7 +19,7 @@ use crate::model::{Model, Tensors, execution_order};
 use crate::{generate, report, watch};
 use fixtures::Dataset;
 use reference::fixed::{Coins, Tape};
-use reference::spec::{FixedSpec, HeadPoint, ProbePoint, Rounding, SgdUnits, TrainSpec};
+use reference::spec::{FixedSpec, HeadPoint, ProbePoint, SgdUnits, TrainSpec};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -362,7 +362,7 @@ mod tests {
     use super::*;
     use crate::config;
     use fixtures::Split;
-    use reference::spec::{Head, SgdSpec};
+    use reference::spec::{Head, Rounding, SgdSpec};
 
     /// Images of 4 x 4 pixels whose class shows in one of them.
     fn data() -> Dataset {
