@@ -115,7 +115,9 @@ impl Plot {
             .build_cartesian_2d(x, y)
             .map_err(|e| e.to_string())?;
         let power = |v: &f64| {
+            // Ticks lie at even logarithms: three digits say enough.
             let v = 10f64.powf(*v);
+            let v = format!("{v:.2e}").parse().unwrap_or(v);
             if (0.01..1e5).contains(&v) { short(v) } else { format!("{v:.0e}") }
         };
         let plain = |v: &f64| short(*v);
