@@ -14,14 +14,14 @@ use crate::generate;
 use crate::lockstep::{Evaluation, SIDES};
 use crate::model::integer::Integer;
 use crate::model::real::{Real, refused};
-use crate::model::{Model, Opens, Spent, Tensors};
+use crate::model::{Batch, Model, Opens, Spent, Tensors};
 use crate::saved::Trained;
 use crate::watch::Side;
 use fixtures::Dataset;
 use ndarray::{Array2, Axis, Zip};
 use reference::f64::{Network, RealHead};
 use reference::fixed::{Coins, Parameters, Tape};
-use reference::spec::ProbePoint;
+use reference::spec::{ProbePoint, TrainSpec};
 use secure::nn::dense::LayerShare;
 use serde::Serialize;
 
@@ -135,11 +135,14 @@ struct SecureRun {
     shares: [Vec<LayerShare>; 3],
 }
 
-/// One secure run from where training was left, or from the seed's initial weights.
+/// Whether a run is over, given how many of its steps are done and the secure side's loss and accuracy on the first test rows.
+pub type Ends<'e> = &'e dyn Fn(usize, Option<f64>, f64) -> bool;
+
+/// One secure run from where training was left, or from the seed's initial weights, over the first `pieces` of the plan or to where it ends.
 fn secure_run<S: Trains>(
     config: &Config,
     data: &Dataset,
-    plan: &Plan,
+    (plan, pieces, ends): (&Plan, usize, Ends<'_>),
     from: Option<&Trained>,
     mut secure: S,
     progress: &mut impl FnMut(usize),
@@ -159,19 +162,39 @@ fn secure_run<S: Trains>(
         &generate::units(&data.train, &plan.rows, config.spec.fixed),
         &generate::labels(&data.train, &plan.rows),
     )?;
-    let (mut opened, mut spent) = (Vec::new(), Spent::default());
-    for piece in plan.pieces() {
+    let test = Evaluation::of(data, config.spec.fixed);
+    let sample = sample(&test)?;
+    let (mut opened, mut spent, mut done) = (Vec::new(), Spent::default(), 0);
+    for piece in plan.pieces().take(pieces) {
         spent += secure.train(piece)?;
-        opened.push(secure.parameters()?);
+        let parameters = secure.parameters()?;
+        let side = Real::new(config.spec.clone(), &parameters)?;
+        opened.push(parameters);
+        done += piece.len();
         progress(piece.len());
+        let (loss, accuracy) = on_sample(&config.spec, &side, &sample)?;
+        if ends(done, loss, accuracy) {
+            break;
+        }
     }
-    let accuracy = Evaluation::of(data, config.spec.fixed).accuracy(&mut secure)?;
+    let accuracy = test.accuracy(&mut secure)?;
     Ok(SecureRun { start, opened, spent, accuracy, shares: secure.shares()? })
+}
+
+/// The first rows of the test set.
+fn sample(test: &Evaluation<'_>) -> Result<Batch, Error> {
+    test.sample().ok_or_else(|| Error::Usage("the test set is empty".into()))
+}
+
+/// Loss, if the head has one, and accuracy of a network on rows.
+fn on_sample(spec: &TrainSpec, side: &Real, rows: &Batch) -> Result<(Option<f64>, f64), Error> {
+    let loss = side.network().mean_loss(&RealHead::of(spec), &rows.reals, &rows.labels).map_err(refused)?;
+    Ok((loss, side.network().accuracy(&rows.reals, &rows.labels).map_err(refused)?))
 }
 
 /// Runs all sides, `from` where training was left, or from the seed's initial weights: f64 from its own weights, the integer model from those that the
 /// secure side opens, batches from the next one on. `start_secure` starts secure run 0 or 1, which must draw different coins; one at a time, for their data is large.
-/// `progress` hears of steps done: [`RUNS`] times `config.steps` in all.
+/// `progress` hears of steps done: [`RUNS`] times `config.steps` in all. The first secure run may end early, and the others then end where it did.
 ///
 /// # Errors
 /// A side that cannot go on.
@@ -179,14 +202,16 @@ pub fn run<S: Trains>(
     config: &Config,
     data: &Dataset,
     from: Option<&Trained>,
+    ends: Ends<'_>,
     mut start_secure: impl FnMut(u64) -> Result<S, Error>,
     mut progress: impl FnMut(usize),
 ) -> Result<Findings, Error> {
     let spec = &config.spec;
     let before = from.map_or(0, |t| t.steps);
     let plan = Plan::new(config, data, before);
-    let ours = secure_run(config, data, &plan, from, start_secure(0)?, &mut progress)?;
-    let theirs = secure_run(config, data, &plan, from, start_secure(1)?, &mut progress)?;
+    let ours = secure_run(config, data, (&plan, usize::MAX, ends), from, start_secure(0)?, &mut progress)?;
+    let pieces = ours.opened.len();
+    let theirs = secure_run(config, data, (&plan, pieces, &|_, _, _| false), from, start_secure(1)?, &mut progress)?;
     let SecureRun { start, opened: ours, spent: secure_spent, accuracy: secure_accuracy, shares } = ours;
 
     let mut f64_side = match from {
@@ -199,7 +224,7 @@ pub fn run<S: Trains>(
     let (mut range, mut curve) = (Range::default(), Vec::new());
     let mut spent = [Spent::default(), Spent::default(), secure_spent];
     let test = Evaluation::of(data, config.spec.fixed);
-    let sample = test.sample().ok_or_else(|| Error::Usage("the test set is empty".into()))?;
+    let sample = sample(&test)?;
     let f = spec.fixed.fraction_bits;
 
     let mut done = 0;
@@ -220,16 +245,14 @@ pub fn run<S: Trains>(
         }
         let secure = Real::new(spec.clone(), ours)?;
         watches[2].step(done - 1, &weights_of(&secure), |v| *v);
-        let head = RealHead::of(spec);
-        let loss = |side: &Real| side.network().mean_loss(&head, &sample.reals, &sample.labels).map_err(refused);
-        let accuracy = |side: &Real| side.network().accuracy(&sample.reals, &sample.labels).map_err(refused);
+        let (f64_found, secure_found) = (on_sample(spec, &f64_side, &sample)?, on_sample(spec, &secure, &sample)?);
         let finite = |v: f64| v.is_finite().then_some(v);
         curve.push(Point {
             step: done,
             drift: distance(f64_side.network(), secure.network()),
             noise: distance(Real::new(spec.clone(), theirs)?.network(), secure.network()),
-            loss: loss(&f64_side)?.zip(loss(&secure)?).map(|(a, b)| (finite(a), finite(b))),
-            accuracy: (accuracy(&f64_side)?, accuracy(&secure)?),
+            loss: f64_found.0.zip(secure_found.0).map(|(a, b)| (finite(a), finite(b))),
+            accuracy: (f64_found.1, secure_found.1),
         });
     }
 

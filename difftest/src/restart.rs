@@ -1,7 +1,8 @@
 //! The rule by which the source paper's code answers divergence (`--restart-on-divergence`): if, at the end of an epoch or later, a loss exceeds 100 or
-//! the accuracy is below 11 %, training starts again from other initial weights at half the learning rate. Judged on what a free run opens of the secure side;
+//! the accuracy is below 11 %, training ends there and starts again from other initial weights at half the learning rate. Judged on what a free run opens of the secure side;
 //! an infinite loss is no divergence, as the heads with a threshold have one for every row whose true logit they cut off.
 
+use crate::check::Outcome;
 use crate::config::Config;
 use crate::freerun::Point;
 
@@ -11,17 +12,23 @@ const LOSS: f64 = 100.0;
 /// An accuracy below this, for ten classes, is chance.
 const ACCURACY: f64 = 0.11;
 
-/// Why the rule restarts, if it does: the first point of the curve, from the end of the first epoch (in steps) on, that breaks it, or the accuracy of
-/// the parties' own arithmetic at the end of a run, which has wrapped where f64 on the same weights has not.
+/// Why the rule ends a run after `step` steps, if it does; `epoch` is the length of one.
+pub fn breaks(step: usize, epoch: usize, loss: Option<f64>, accuracy: f64) -> Option<String> {
+    if step < epoch {
+        return None;
+    }
+    if accuracy < ACCURACY {
+        return Some(format!("step {step}: accuracy {:.2} % is below 11 %", 100.0 * accuracy));
+    }
+    let loss = loss.filter(|l| l.is_finite() && *l > LOSS)?;
+    Some(format!("step {step}: loss {loss:.1} exceeds 100"))
+}
+
+/// Why the rule restarts, if it does: the first point of the curve that breaks it, or the accuracy of the parties' own arithmetic at the end of a run,
+/// which has wrapped where f64 on the same weights has not.
 pub fn reason(curve: &[Point], accuracy: f64, epoch: usize) -> Option<String> {
-    let chance =
-        |step: usize, v: f64| (v < ACCURACY).then(|| format!("step {step}: accuracy {:.2} % is below 11 %", 100.0 * v));
-    let point = |p: &Point| {
-        let loss = p.loss.and_then(|l| l.1).filter(|l| *l > LOSS);
-        chance(p.step, p.accuracy.1).or(loss.map(|l| format!("step {}: loss {l:.1} exceeds 100", p.step)))
-    };
-    let judged = || curve.iter().filter(|p| p.step >= epoch);
-    judged().find_map(point).or_else(|| judged().next_back().and_then(|p| chance(p.step, accuracy)))
+    let point = |p: &Point| breaks(p.step, epoch, p.loss.and_then(|l| l.1), p.accuracy.1);
+    curve.iter().find_map(point).or_else(|| curve.last().and_then(|p| breaks(p.step, epoch, None, accuracy)))
 }
 
 /// The run that replaces one that diverged: half the learning rate, the next seed. `None` if fixed point cannot represent the rate.
@@ -29,6 +36,22 @@ pub fn next(config: &Config) -> Option<Config> {
     let mut next = Config { seed: config.seed.wrapping_add(1), ..config.clone() };
     next.spec.sgd.learning_rate /= 2.0;
     next.spec.validate().is_ok().then_some(next)
+}
+
+/// The rule's own line among the checks: it holds unless every rate diverges. `ended` are the attempts that did, in words.
+pub fn outcome(config: &Config, ended: &[String], gave_up: bool) -> Outcome {
+    let rate = config.spec.sgd.learning_rate;
+    let attempts: String = ended.iter().map(|e| format!("\n  {e}")).collect();
+    let summary = match (ended.len(), gave_up) {
+        (0, _) => "no restart".to_owned(),
+        (n, true) => format!("diverges at all of {n} learning rates, the smallest {rate}"),
+        (n, false) => format!("{n} restarts, then no divergence at learning rate {rate}:{attempts}"),
+    };
+    let failure = gave_up.then(|| {
+        let again = config.command(&format!("--steps {}", config.steps));
+        format!("FAIL restart: fixed point represents no smaller learning rate{attempts}\n  the last again: {again}")
+    });
+    Outcome::new("restart", summary, failure)
 }
 
 #[cfg(test)]

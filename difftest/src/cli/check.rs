@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::model::secure::Secure;
 use crate::replay::{Captured, Capturing, StepFile};
 use crate::report::{self, Report};
+use crate::saved::Trained;
 use crate::{freerun, lockstep, restart, saved};
 use fixtures::Dataset;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -227,6 +228,38 @@ fn progress(total: usize) -> ProgressBar {
     ProgressBar::new(total as u64).with_style(style)
 }
 
+/// A free run, or with `--restart-on-divergence` as many as the rule asks for; `config` becomes the last one's.
+fn free(args: &Args, config: &mut Config, data: &Dataset, loaded: Option<Trained>) -> Result<Report, Error> {
+    let (judged, epoch) = (args.restart_on_divergence, data.train.len().div_ceil(config.spec.sgd.batch));
+    let ends = |step, loss, accuracy| judged && restart::breaks(step, epoch, loss, accuracy).is_some();
+    let mut ended = Vec::new();
+    loop {
+        let bar = progress(freerun::RUNS * config.steps);
+        let start = |n| Secure::start(config.spec.clone(), config.insecure_seed.map(|s| s.wrapping_add(n)), false);
+        let found = freerun::run(config, data, loaded.as_ref(), &ends, start, |steps| bar.inc(steps as u64))?;
+        bar.finish_and_clear();
+        let why = restart::reason(&found.curve, found.accuracy.1, epoch).filter(|_| judged);
+        let diverged = why.is_some();
+        if let Some(why) = &why {
+            let line = format!("learning rate {}, seed {}: {why}", config.spec.sgd.learning_rate, config.seed);
+            print(&format!("diverges: {line}\n"))?;
+            ended.push(line);
+        }
+        if let Some(next) = why.and_then(|_| restart::next(config)) {
+            *config = next;
+            continue;
+        }
+        if let Some(path) = &args.save_model {
+            saved::save(path, &config.spec, &found.trained)?;
+        }
+        let mut report = Report::free(config, data.test.len(), found);
+        if judged {
+            report.checks.push(restart::outcome(config, &ended, diverged));
+        }
+        return Ok(report);
+    }
+}
+
 /// Runs the comparison.
 ///
 /// # Errors
@@ -251,22 +284,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
             }
             Report::lockstep(&config, data.test.len(), found)
         }
-        Mode::Free => loop {
-            let bar = progress(freerun::RUNS * config.steps);
-            let start = |n| Secure::start(config.spec.clone(), config.insecure_seed.map(|s| s.wrapping_add(n)), false);
-            let found = freerun::run(&config, &data, loaded.as_ref(), start, |steps| bar.inc(steps as u64))?;
-            bar.finish_and_clear();
-            let epoch = data.train.len().div_ceil(config.spec.sgd.batch);
-            let why = restart::reason(&found.curve, found.accuracy.1, epoch).filter(|_| args.restart_on_divergence);
-            let Some((why, next)) = why.zip(restart::next(&config)) else {
-                if let Some(path) = &args.save_model {
-                    saved::save(path, &config.spec, &found.trained)?;
-                }
-                break Report::free(&config, data.test.len(), found);
-            };
-            print(&format!("restart: {why}; learning rate {}, seed {}\n", next.spec.sgd.learning_rate, next.seed))?;
-            config = next;
-        },
+        Mode::Free => free(&args, &mut config, &data, loaded)?,
     };
     report.checks.extend(side);
     if let Some(path) = &args.json {

@@ -1,7 +1,7 @@
 //! Plain loops, compiled for the vectors that the selected kernel may use.
 //!
 //! The element-wise passes of the protocols are ordinary safe loops; built for the baseline processor they would use 128-bit vectors
-//! without a 64-bit multiplication. A function defined in [`wide_fn!`] is compiled for wider ones as well, and [`wide`] does the same for a
+//! without a 64-bit multiplication. A function defined in `wide_fn!` is compiled for wider ones as well, and [`wide`] does the same for a
 //! closure of a line or two. The result is the same on every path.
 
 #![allow(unsafe_code)]
@@ -41,7 +41,7 @@ pub fn run_wide<P: Pass>(pass: P) -> P::Output {
 }
 
 /// Runs a short closure, compiled for wide vectors. The compiler inlines a closure of a line or two; a longer one it leaves outside, built for the
-/// baseline processor: use [`wide_fn!`] for that.
+/// baseline processor: use `wide_fn!` for that.
 #[inline(always)]
 pub fn wide<R>(f: impl FnOnce() -> R) -> R {
     struct Closure<F>(F);

@@ -1,0 +1,59 @@
+//! `--restart-on-divergence` from outside: runs that really restart, and one for which no learning rate is small enough.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// A data set of 4 x 4 pixels in which one bright pixel tells the class; `labels` turns a class into the labels of training and test rows.
+fn data(dir: &Path, labels: impl Fn(u8) -> (u8, u8)) {
+    let class = |row: usize| (row % 10) as u8;
+    let (train, test) = (160, 100);
+    let write = |name: &str, rows: usize, label: &dyn Fn(u8) -> u8| {
+        let header = |magic: u32, sizes: &[u32]| -> Vec<u8> {
+            std::iter::once(&magic).chain(sizes).flat_map(|v| v.to_be_bytes()).collect()
+        };
+        let mut images = header(0x803, &[rows as u32, 4, 4]);
+        images.extend((0..rows * 16).map(|i| if i % 16 == usize::from(class(i / 16)) { 255u8 } else { 0 }));
+        fs::write(dir.join(format!("{name}-images-idx3-ubyte")), images).unwrap();
+        let mut column = header(0x801, &[rows as u32]);
+        column.extend((0..rows).map(|r| label(class(r))));
+        fs::write(dir.join(format!("{name}-labels-idx1-ubyte")), column).unwrap();
+    };
+    write("train", train, &|c| labels(c).0);
+    write("t10k", test, &|c| labels(c).1);
+}
+
+fn run(dir: &Path, more: &[&str]) -> (Output, String) {
+    let base =
+        ["--mode", "free", "--layers", "2", "--hidden", "12", "--batch", "16", "--restart-on-divergence", "--data"];
+    let output = Command::new(env!("CARGO_BIN_EXE_difftest")).args(base).arg(dir).args(more).output().unwrap();
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    (output, text)
+}
+
+#[test]
+fn a_rate_that_is_too_high_is_halved_until_training_works() {
+    let dir = tempfile::tempdir().unwrap();
+    data(dir.path(), |c| (c, c));
+    let (output, text) = run(dir.path(), &["--lr", "32", "--steps", "80"]);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let ended: Vec<_> = text.lines().filter(|l| l.starts_with("diverges: ")).collect();
+    assert!(ended.first().is_some_and(|l| l.contains("learning rate 32, seed 1: step ")), "{text}");
+    // An attempt is over where it breaks the rule, not at its end.
+    assert!(ended.iter().all(|l| l.contains("step 12:") || l.contains("step 16:")), "{text}");
+    assert!(text.contains(&format!("PASS  restart         {} restarts, then no divergence", ended.len())), "{text}");
+}
+
+#[test]
+fn a_training_that_no_rate_saves_fails_after_the_smallest() {
+    let dir = tempfile::tempdir().unwrap();
+    // What is learnt is never right: the test rows have labels of their own.
+    data(dir.path(), |c| (c % 5, 5 + c % 5));
+    // c = 2^-29, 2^-30, 2^-31 units of the update; there is nothing below.
+    let rate = (2f64.powi(-25)).to_string();
+    let (output, text) = run(dir.path(), &["--lr", &rate, "--steps", "200", "--head", "relu-prob"]);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert_eq!(text.lines().filter(|l| l.starts_with("diverges: ")).count(), 3, "{text}");
+    assert!(text.contains("FAIL  restart         diverges at all of 3 learning rates"), "{text}");
+    assert!(text.contains("fixed point represents no smaller learning rate"), "{text}");
+}
