@@ -268,7 +268,8 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     // Flags first: a typing error should not wait for the data.
     report::check_folder(args.json.as_deref())?;
     report::check_folder(args.save_model.as_deref())?;
-    args.config(784, 60_000)?;
+    // How many rows another data set has is not known yet.
+    args.config(784, if args.data.is_some() { 1 } else { 60_000 })?;
     let data = config::data(args.data.as_deref())?;
     let mut config = args.config(data.train.inputs(), data.train.len())?;
     let loaded = config.loaded.as_deref().map(|path| saved::load(path, &config.spec)).transpose()?;
