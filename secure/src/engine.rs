@@ -40,6 +40,8 @@ pub struct EngineConfig {
     pub deadline: Duration,
     /// Threads that each party may use in a matrix product. The results do not depend on it.
     pub threads: usize,
+    /// Where there are two cores, keep each party on one of them ([`settle`]): for long runs that have the machine for themselves.
+    pub settled: bool,
     /// Keep a copy of every message here.
     pub transcript: Option<Transcript>,
 }
@@ -54,6 +56,7 @@ impl EngineConfig {
             record: false,
             deadline: Duration::from_secs(60),
             threads: (cores / 3).max(1),
+            settled: false,
             transcript: None,
         }
     }
@@ -178,7 +181,12 @@ impl Engine {
             };
             let (send_job, get_job) = channel::<Job>();
             let (send_ready, get_ready) = channel();
-            let body = move || party_thread(id, spec, width, link, seed, &get_job, &send_ready);
+            let body = move || {
+                if config.settled {
+                    settle(id);
+                }
+                party_thread(id, spec, width, link, seed, &get_job, &send_ready);
+            };
             let thread = std::thread::Builder::new()
                 .name(format!("party {id}"))
                 .spawn(body)
@@ -530,6 +538,15 @@ impl Drop for Engine {
 /// follows the largest block freed so far, and page faults would cost a tenth of a step; one large block, never touched, raises it.
 fn keep_freed_memory() {
     drop(std::hint::black_box(Vec::<u8>::with_capacity(31 << 20)));
+}
+
+/// On two cores, parties 0 and 1 take the first and party 2 the second. Party 2 waits for nobody in a truncation and runs ahead, while parties 0 and 1
+/// take turns; left alone, three threads on two cores move about and meet cold caches. Nothing is done where the system refuses, or on
+/// any other number of cores.
+fn settle(id: PartyId) {
+    if let Some(&[first, second]) = core_affinity::get_core_ids().as_deref() {
+        core_affinity::set_for_current(if id == PartyId::P2 { second } else { first });
+    }
 }
 
 fn party_thread(
