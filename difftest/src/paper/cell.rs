@@ -2,6 +2,7 @@
 
 use crate::check::divergence::Verdict;
 use crate::error::Error;
+use crate::lockstep::median;
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -341,17 +342,24 @@ impl Cell {
         self.attempts.iter().flat_map(|a| &a.epochs).filter(move |e| e.steps == whole)
     }
 
-    /// Mean and standard error of the seconds of an epoch, whole epochs of all attempts.
+    /// Median of the seconds of an epoch and its standard error, whole epochs of all attempts: other work on the machine only ever adds.
     pub fn seconds_per_epoch(&self) -> Option<(f64, f64)> {
-        mean_and_error(&self.whole_epochs().map(|e| e.seconds).collect::<Vec<_>>())
+        median_and_error(&self.whole_epochs().map(|e| e.seconds).collect::<Vec<_>>())
     }
 
-    /// Seconds of the whole epochs that both this side and f64 in turn with it were timed in: sums, this side and f64.
-    pub fn paired_seconds(&self) -> Option<(f64, f64, usize)> {
-        let pairs = self.whole_epochs().filter_map(|e| Some((e.seconds, e.plain_seconds?)));
-        let (ours, plain, n) = pairs.fold((0.0, 0.0, 0), |(a, b, n), (s, p)| (a + s, b + p, n + 1));
-        (plain > 0.0).then_some((ours, plain, n))
+    /// Seconds of the whole epochs that both this side and f64 in turn with it were timed in: this side, f64.
+    pub fn paired_seconds(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.whole_epochs().filter_map(|e| Some((e.seconds, e.plain_seconds.filter(|s| *s > 0.0)?)))
     }
+}
+
+/// Median and its standard error from the median deviation, as if the undisturbed values were normal (0 for a single value).
+pub fn median_and_error(values: &[f64]) -> Option<(f64, f64)> {
+    let middle = median(values)?;
+    let deviation = median(&values.iter().map(|v| (v - middle).abs()).collect::<Vec<_>>())?;
+    // 1.4826: a normal's standard deviation over its median deviation; sqrt(pi / 2): its median's error over its mean's.
+    let one = 1.4826 * (std::f64::consts::PI / 2.0).sqrt();
+    Some((middle, one * deviation / (values.len() as f64).sqrt()))
 }
 
 /// Mean and its standard error (0 for a single value).
@@ -424,6 +432,9 @@ pub(crate) mod tests {
 
     #[test]
     fn the_standard_error_of_a_mean() {
+        let (middle, error) = median_and_error(&[6.0, 5.0, 200.0, 5.5, 7.0]).unwrap();
+        assert!(middle == 6.0 && error < 1.0, "one disturbed epoch moves neither: {middle} ± {error}");
+        assert_eq!((median_and_error(&[]), median_and_error(&[3.0])), (None, Some((3.0, 0.0))));
         assert_eq!(mean_and_error(&[]), None);
         assert_eq!(mean_and_error(&[3.0]), Some((3.0, 0.0)));
         assert_eq!(mean_and_error(&[1.0, 3.0]), Some((2.0, 1.0)));

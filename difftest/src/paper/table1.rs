@@ -2,6 +2,7 @@
 
 use super::cell::{Cell, Id, Side, mean_and_error};
 use crate::check::divergence::Verdict;
+use crate::lockstep::median;
 use reference::spec::{Head, Rounding};
 use serde::Serialize;
 
@@ -139,8 +140,7 @@ fn row(cells: &[&Cell]) -> Row {
         let (value, _) = mean_and_error(&all?)?;
         Some(Measured { value: 100.0 * value, error: 100.0 * binomial_error(value, cells[0].setup.test_rows) })
     });
-    let pairs = cells.iter().filter_map(|c| c.paired_seconds());
-    let (ours, plain, timed) = pairs.fold((0.0, 0.0, 0), |(a, b, n), (s, p, k)| (a + s, b + p, n + k));
+    let pairs: Vec<(f64, f64)> = cells.iter().flat_map(|c| c.paired_seconds()).collect();
     Row {
         side: id.side,
         head: id.head,
@@ -150,8 +150,8 @@ fn row(cells: &[&Cell]) -> Row {
         epochs: id.epochs,
         seeds: cells.len(),
         seconds_per_epoch,
-        plain_seconds: (timed > 0).then(|| plain / timed as f64),
-        ratio: (timed > 0).then(|| ours / plain),
+        plain_seconds: median(&pairs.iter().map(|p| p.1).collect::<Vec<_>>()),
+        ratio: median(&pairs.iter().map(|(ours, plain)| ours / plain).collect::<Vec<_>>()),
         accuracy,
         trained: cells.iter().all(|c| c.trains()),
         outcome: outcome(cells),
