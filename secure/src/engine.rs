@@ -40,7 +40,8 @@ pub struct EngineConfig {
     pub deadline: Duration,
     /// Threads that each party may use in a matrix product. The results do not depend on it.
     pub threads: usize,
-    /// Where there are two cores, keep each party on one of them ([`settle`]): for long runs that have the machine for themselves.
+    /// Where there are two cores, keep parties 0 and 1 on the first and party 2 on the second: for long runs that have
+    /// the machine for themselves.
     pub settled: bool,
     /// Keep a copy of every message here.
     pub transcript: Option<Transcript>,
