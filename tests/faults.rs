@@ -32,10 +32,48 @@ fn faults_are_found_where_they_are_and_clean_runs_are_clean() {
         Fault::EpsilonDown,
         Fault::BatchSize,
         Fault::StaleBatch,
+        Fault::MaximumOfBatch,
+        Fault::NoMaximum,
+        Fault::LabelScale,
+        Fault::Regulariser,
+        Fault::SumCut,
     ];
     for fault in some {
         let row = difftest::faults::judge(fault, 1, 1).unwrap();
         assert!(row.place_right && row.cause_right, "{fault}: {:?}", row.finding);
     }
     assert!(difftest::faults::clean(20).unwrap().is_none(), "nothing stays planted");
+    a_failing_step_shrinks_to_what_the_fault_needs();
+}
+
+/// A maximum over the batch goes unnoticed in one row, and a row needs two classes.
+#[cfg(feature = "faults")]
+fn a_failing_step_shrinks_to_what_the_fault_needs() {
+    use difftest::model::secure::Secure;
+    use difftest::replay::{StepFile, fresh, shrink};
+    use reference::spec::TrainSpec;
+    use secure::fault::{Fault, plant};
+
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("step.json");
+    let run = std::process::Command::new(env!("CARGO_BIN_EXE_difftest"))
+        .args(["--batch", "12", "--steps", "1", "--save-step", "0"])
+        .arg(&path)
+        .output()
+        .unwrap();
+    assert!(run.status.success(), "{run:?}");
+    let file = StepFile::read(&path).unwrap();
+    let mut start = |spec: &TrainSpec| Secure::start(spec.clone(), None, true);
+
+    plant(Some(Fault::MaximumOfBatch));
+    let failed = fresh(&file, &mut start).unwrap().0;
+    let small = shrink(&file, &failed, &mut start);
+    plant(None);
+    let small = small.unwrap();
+    assert_eq!((file.batch(), file.classes()), (12, 10));
+    assert_eq!((small.batch(), small.classes()), (2, 2));
+    assert!(small.failures[0].contains("bit-exact"), "{:?}", small.failures);
+    std::fs::write(&path, small.json()).unwrap();
+    let (healthy, _) = fresh(&StepFile::read(&path).unwrap(), &mut start).unwrap();
+    assert!(healthy.iter().all(|c| c.passed), "{healthy:?}");
 }

@@ -230,8 +230,16 @@ pub fn run(config: &Config, data: &Dataset) -> Result<Advice, Error> {
     })?;
     let widest = |fraction_bits| FixedSpec { fraction_bits, value_bits: VALUE_BITS };
     let mut smallest = None;
-    if training.trial(widest(FRACTION_BITS), |_| ())? {
-        let f = training.smallest(4, FRACTION_BITS, widest)?;
+    // Fewer fraction bits leave more range: where the widest format fails, a coarser one may still pass.
+    let mut finest = None;
+    for f in (4..=FRACTION_BITS).rev() {
+        if training.trial(widest(f), |_| ())? {
+            finest = Some(f);
+            break;
+        }
+    }
+    if let Some(finest) = finest {
+        let f = training.smallest(4, finest, widest)?;
         let value_bits =
             training.smallest(f + 5, VALUE_BITS, |value_bits| FixedSpec { fraction_bits: f, value_bits })?;
         smallest = Some(FixedSpec { fraction_bits: f, value_bits });
@@ -329,7 +337,7 @@ pub fn text(advice: &Advice) -> String {
         let _ = writeln!(out, "  {:<16} {:<20} {verdict}", format(t.fixed), accuracy);
     }
     let Some(fixed) = advice.smallest else {
-        out.push_str("\nno format passes: the training itself leaves every range; lower --lr or choose another head\n");
+        out.push_str("\nno format passes: the training leaves the range of each or does not learn in it; lower --lr or choose another head\n");
         return out;
     };
     let below = |f: u32, k: u32| {

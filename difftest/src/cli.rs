@@ -9,6 +9,7 @@ pub mod head;
 pub mod paper;
 pub mod replay;
 pub mod time;
+pub mod training;
 
 use crate::error::Error;
 use clap::{Parser, Subcommand};
@@ -100,7 +101,7 @@ pub fn main() -> ExitCode {
         Ok(Verdict::Fails) => ExitCode::from(1),
         Err(e) => {
             let _ = writeln!(std::io::stderr(), "difftest: {e}");
-            ExitCode::from(2)
+            ExitCode::from(e.code())
         }
     }
 }

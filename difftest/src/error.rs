@@ -1,6 +1,6 @@
 //! What keeps a run from reaching its verdict. One line each: cause and remedy.
 
-/// Everything here ends in exit code 2; a check that fails is a result, not an error.
+/// Everything here ends in exit code 2 but [`Error::Protocol`], which ends in 1 as any failed check does.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A flag or an input that means nothing.
@@ -18,9 +18,12 @@ pub enum Error {
     /// The integer model refused, a recorded tape for instance.
     #[error("integer model: {0}")]
     Integer(#[from] reference::fixed::ModelError),
-    /// The three parties failed.
+    /// The three parties cannot do what they were asked for.
     #[error("secure side: {0}")]
     Secure(String),
+    /// The three parties did not finish a computation that they should: one is gone, or says what it must not.
+    #[error("FAIL protocol   {0}")]
+    Protocol(String),
     /// A file could not be read or written.
     #[error("{path}: {cause}")]
     File {
@@ -32,6 +35,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// The exit code of a run that ends with it.
+    pub fn code(&self) -> u8 {
+        if matches!(self, Error::Protocol(_)) { 1 } else { 2 }
+    }
+
     /// Names the file of an I/O error.
     pub fn file(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Error {
         move |cause| Error::File { path: path.display().to_string(), cause }

@@ -245,6 +245,11 @@ pub fn run<S: Trains>(
         }
         let secure = Real::new(spec.clone(), ours)?;
         watches[2].step(done - 1, &weights_of(&secure), |v| *v);
+        // Logits are looked at here only: a training step of these sides shows none.
+        for (watch, side) in [(0, &f64_side), (2, &secure)] {
+            let logits = side.network().forward(&sample.reals).map_err(refused)?;
+            watches[watch].step(done - 1, &Tensors::from([(ProbePoint::Logits, logits)]), |v| *v);
+        }
         let (f64_found, secure_found) = (on_sample(spec, &f64_side, &sample)?, on_sample(spec, &secure, &sample)?);
         let finite = |v: f64| v.is_finite().then_some(v);
         curve.push(Point {

@@ -224,6 +224,10 @@ fn changed(was: &Record, is: &Record) -> Option<String> {
             is.rows, is.columns, is.scale, was.rows, was.columns, was.scale
         ));
     }
+    let kept = |r: &Record| (r.integers.as_ref().map(Vec::len), r.reals.as_ref().map(Vec::len), r.sha256.len());
+    if kept(was) != kept(is) {
+        return Some(format!("{name} is kept as {:?} integers, reals and digests; it was {:?}", kept(is), kept(was)));
+    }
     let index = |flat: usize| format!("[{}, {}]", flat / was.columns, flat % was.columns);
     if let (Some(a), Some(b)) = (&was.integers, &is.integers)
         && let Some(at) = a.iter().zip(b).position(|(a, b)| a != b)

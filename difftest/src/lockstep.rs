@@ -41,6 +41,13 @@ pub struct Detail {
     pub verdict: &'static str,
 }
 
+impl Detail {
+    /// Error / bound: 0 where there is no error, whatever the bound.
+    fn closeness(&self) -> f64 {
+        if self.error == 0.0 { 0.0 } else { self.error / self.bound }
+    }
+}
+
 /// Bound / largest error, of each step in which anything differed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tightness {
@@ -50,11 +57,12 @@ pub struct Tightness {
     pub statistical: Vec<f64>,
 }
 
-/// The median; `None` of nothing.
+/// The median, of an even number the mean of the middle two; `None` of nothing.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied()
+    let last = sorted.len().checked_sub(1)?;
+    Some((sorted[last / 2] + sorted[last.div_ceil(2)]) / 2.0)
 }
 
 /// What a run found.
@@ -225,7 +233,7 @@ pub fn run_watched<S: Opens>(
                 gradient_bound.step(config, step, &real_step.tensors[&point], gradient, bounded);
             }
         }
-        let outside = tensors.values().any(|c| c.outside > 0);
+        let outside = tensors.values().chain(statistics.values()).any(|c| c.outside > 0);
         if bit_exact.failed() || gradient_bound.failed() || range.first().is_some() || outside {
             failing(step);
         }
@@ -250,7 +258,7 @@ pub fn run_watched<S: Opens>(
         range.finish(config),
         divergence::finish(config, &divergence),
     ];
-    details.sort_by(|a: &Detail, b| (b.error / b.bound).total_cmp(&(a.error / a.bound)));
+    details.sort_by(|a: &Detail, b| b.closeness().total_cmp(&a.closeness()));
     details.truncate(DETAILS);
     Ok(Findings {
         tensors,
@@ -301,7 +309,7 @@ fn worst(
             }
         })
         .collect();
-    list.sort_by(|a, b| (b.error / b.bound).total_cmp(&(a.error / a.bound)));
+    list.sort_by(|a, b| b.closeness().total_cmp(&a.closeness()));
     list.truncate(DETAILS);
     list
 }

@@ -1,15 +1,17 @@
-//! Replay: one training step as a file that anybody can run again, anywhere, and its reduction to the rows that matter.
+//! Replay: one training step as a file that anybody can run again, anywhere, and its reduction to the rows and classes that matter.
 //!
 //! A file holds what the step started from (specification, rows, labels, opened parameters) and the coins that the parties drew. Replaying it runs f64,
 //! the integer model on the recorded coins, and fresh parties, whose coins are their own, and judges both by the checks of a lock-step run.
-//! A failure that does not need the other rows is reduced to the fewest that still fail; learning rate / batch, i.e. what each row adds, is kept.
+//! A failure is reduced to the fewest rows, and the fewest classes beside their labels, on which the same check still fails;
+//! learning rate / batch, i.e. what each row adds, is kept.
 
-use crate::bound;
+use crate::bound::network::Bounded;
+use crate::bound::{self, statistical};
 use crate::check::bit_exact::BitExact;
 use crate::check::gradient_bound::GradientBound;
 use crate::check::range::Range;
 use crate::check::{Outcome, error_bound};
-use crate::compare::{self, Comparison, real};
+use crate::compare::{self, real};
 use crate::config::{Config, Mode};
 use crate::error::Error;
 use crate::model::integer::Integer;
@@ -220,17 +222,32 @@ impl StepFile {
         Ok(tape)
     }
 
-    /// The same step on some of its rows, without coins: theirs were for all rows.
-    fn part(&self, rows: &[usize]) -> StepFile {
+    /// The same step on some of its rows and classes, both in order, without coins: theirs were for all. `None` if a row's label is not
+    /// among the classes, or what is left cannot be trained.
+    fn part(&self, rows: &[usize], classes: &[usize]) -> Option<StepFile> {
+        let label = |&r: &usize| classes.iter().position(|&c| c == self.labels[r]);
+        let columns = |v: &[i64]| -> Vec<i64> {
+            v.chunks(self.classes()).flat_map(|row| classes.iter().map(|&c| row[c])).collect()
+        };
         let mut part = StepFile {
             rows: rows.iter().map(|&r| self.rows[r].clone()).collect(),
-            labels: rows.iter().map(|&r| self.labels[r]).collect(),
+            labels: rows.iter().map(label).collect::<Option<_>>()?,
             tape: Vec::new(),
             ..self.clone()
         };
+        *part.spec.network.widths.last_mut()? = classes.len();
+        let last = part.layers.last_mut()?;
+        for v in [&mut last.weights, &mut last.bias, &mut last.weight_velocity, &mut last.bias_velocity] {
+            *v = columns(v);
+        }
         part.spec.sgd.batch = rows.len();
-        part.spec.sgd.learning_rate *= rows.len() as f64 / self.spec.sgd.batch as f64;
-        part
+        part.spec.sgd.learning_rate *= rows.len() as f64 / self.batch() as f64;
+        part.spec.validate().is_ok().then_some(part)
+    }
+
+    /// Classes of the step.
+    pub fn classes(&self) -> usize {
+        self.spec.network.classes()
     }
 
     /// Rows of the step.
@@ -287,13 +304,13 @@ impl<S: Opens> Model for Capturing<S> {
     }
 
     fn step(&mut self, batch: &Batch, tape: Tape) -> Result<Step<i64>, Error> {
+        // A step that the parties do not finish is kept as well, without coins.
+        let (step, parameters, batch_of) = (self.steps, self.parameters.clone(), batch.clone());
+        *self.last.borrow_mut() = Some(Captured { step, parameters, batch: batch_of, tape: Tape::default() });
         let done = self.side.step(batch, tape)?;
-        *self.last.borrow_mut() = Some(Captured {
-            step: self.steps,
-            parameters: self.parameters.clone(),
-            batch: batch.clone(),
-            tape: done.tape.clone(),
-        });
+        if let Some(last) = self.last.borrow_mut().as_mut() {
+            last.tape = done.tape.clone();
+        }
         self.steps += 1;
         Ok(done)
     }
@@ -336,14 +353,22 @@ fn judge(file: &StepFile, tape: Tape, secure: Option<&Tensors<i64>>) -> Result<V
     let judged = secure.unwrap_or(&model);
     let mut f64_side = Real::new(file.spec.clone(), &parameters)?;
     let reals = f64_side.step(&batch, Tape::default())?.tensors;
-    let mut tensors: BTreeMap<ProbePoint, Comparison> = BTreeMap::new();
+    let (mut tensors, mut statistics) = (BTreeMap::new(), BTreeMap::new());
     if range.first().is_none() {
         let start = parameters.decode(file.spec.fixed, &file.spec.sgd);
         let bounds = bound::network::step(&file.spec, &start, &batch.reals, &batch.labels, &reals)?;
+        let factor = statistical::factor(error_bound::elements(&file.spec));
+        let (x, labels) = (&batch.reals, &batch.labels);
+        let radii = statistical::step(&file.spec, &start, x, labels, &reals, &bounds, factor)?;
+        let mut radii = radii.unwrap_or_default();
         for (point, bounded) in &bounds {
             let Some(units) = judged.get(point) else { continue };
             let scale = point.scale(file.spec.fixed, file.spec.sgd.extra_velocity_bits);
-            tensors.insert(*point, compare::tensor(file.step, &reals[point], units, scale, bounded));
+            let compared = |bounded| compare::tensor(file.step, &reals[point], units, scale, bounded);
+            tensors.insert(*point, compared(bounded));
+            if let Some(radius) = radii.remove(point) {
+                statistics.insert(*point, compared(&Bounded { radius, ambiguous: bounded.ambiguous.clone() }));
+            }
         }
         let point = ProbePoint::HeadGradient;
         if let (Some(units), Some(bounded)) = (judged.get(&point), bounds.get(&point)) {
@@ -355,7 +380,7 @@ fn judge(file: &StepFile, tape: Tape, secure: Option<&Tensors<i64>>) -> Result<V
         bit_exact.step(&config, file.step, &model, secure, everything);
         checks.push(bit_exact.finish());
     }
-    checks.push(error_bound::finish(&config, &tensors, &BTreeMap::new(), usize::from(range.first().is_none()), None));
+    checks.push(error_bound::finish(&config, &tensors, &statistics, usize::from(range.first().is_none()), None));
     checks.push(gradient.finish(&config));
     checks.push(range.finish(&config));
     Ok(checks)
@@ -393,37 +418,63 @@ pub fn fresh<S: Opens>(
     Ok((checks, written))
 }
 
-/// A failing step on the fewest rows that still fail, as far as leaving out halves, quarters, ..., single rows finds them.
+/// A failing step on the fewest rows and classes on which one of the checks that `failed` still does, as far as leaving out halves, quarters, ...,
+/// single ones finds them. A class that is the label of a row is not left out.
 ///
 /// # Errors
 /// A side that cannot go on.
 pub fn shrink<S: Opens>(
     file: &StepFile,
+    failed: &[Outcome],
     start: &mut impl FnMut(&TrainSpec) -> Result<S, Error>,
 ) -> Result<StepFile, Error> {
-    let mut rows: Vec<usize> = (0..file.batch()).collect();
+    let again = |c: &Outcome| !c.passed && failed.iter().any(|f| !f.passed && f.name == c.name);
     let (mut smallest, mut tries) = (file.clone(), 0);
-    let mut piece = rows.len().div_ceil(2);
-    while piece > 0 && rows.len() > 1 {
-        let mut from = 0;
-        while from < rows.len() && rows.len() > 1 && tries < TRIES {
-            let rest: Vec<_> =
-                rows.iter().enumerate().filter(|(i, _)| !(from..from + piece).contains(i)).map(|(_, &r)| r).collect();
-            tries += 1;
-            // A part whose learning rate cannot be encoded is no candidate.
-            let part = file.part(&rest);
-            if !rest.is_empty() && part.spec.validate().is_ok() {
-                let (checks, written) = fresh(&part, start)?;
-                if checks.iter().any(|c| !c.passed) {
-                    (rows, smallest) = (rest, written);
-                    continue;
-                }
-            }
-            from += piece;
+    let mut fails = |rows: &[usize], classes: &[usize]| -> Result<bool, Error> {
+        let Some(part) = file.part(rows, classes).filter(|_| tries < TRIES) else { return Ok(false) };
+        tries += 1;
+        let (checks, written) = match fresh(&part, start) {
+            Ok(run) => run,
+            // Parties that stop on a part fail in another way than those that finished the whole.
+            Err(Error::Secure(_) | Error::Protocol(_)) => return Ok(false),
+            Err(e) => return Err(e),
+        };
+        let fails = checks.iter().any(again);
+        if fails {
+            smallest = written;
         }
-        piece = if piece == 1 { 0 } else { piece.div_ceil(2) };
+        Ok(fails)
+    };
+    let (mut rows, mut classes): (Vec<_>, Vec<_>) = ((0..file.batch()).collect(), (0..file.classes()).collect());
+    // Fewer classes may need fewer rows, and the other way round.
+    loop {
+        let before = (rows.len(), classes.len());
+        rows = fewest(rows, |rows| fails(rows, &classes))?;
+        classes = fewest(classes, |classes| fails(&rows, classes))?;
+        if before == (rows.len(), classes.len()) {
+            return Ok(smallest);
+        }
     }
-    Ok(smallest)
+}
+
+/// What is left of `all` after leaving out halves, quarters, ..., single ones wherever it still `fails`; at least one.
+fn fewest(mut all: Vec<usize>, mut fails: impl FnMut(&[usize]) -> Result<bool, Error>) -> Result<Vec<usize>, Error> {
+    let mut piece = all.len().div_ceil(2);
+    loop {
+        let mut from = 0;
+        while from < all.len() {
+            let rest = [&all[..from], &all[(from + piece).min(all.len())..]].concat();
+            if !rest.is_empty() && fails(&rest)? {
+                all = rest;
+            } else {
+                from += piece;
+            }
+        }
+        if piece <= 1 {
+            return Ok(all);
+        }
+        piece = piece.div_ceil(2);
+    }
 }
 
 #[cfg(test)]
@@ -432,6 +483,7 @@ mod tests {
     use crate::check::side::config;
     use crate::generate;
     use crate::model::secure::Secure;
+    use ndarray::{Axis, s};
     use reference::spec::{Head, Rounding, SgdSpec};
 
     /// One captured step of a small network, written and read again.
@@ -507,16 +559,51 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_reduced_to_its_row_at_the_same_rate() {
+    fn a_failure_is_reduced_to_its_row_and_the_classes_it_needs_at_the_same_rate() {
         let file = saved(Head::ReluGrad, Rounding::Probabilistic);
         let mut planted = |spec: &TrainSpec| start(spec).map(Planted);
-        assert!(fresh(&file, &mut planted).unwrap().0.iter().any(|c| !c.passed));
-        let small = shrink(&file, &mut planted).unwrap();
-        assert_eq!((small.labels.as_slice(), small.batch()), ([4].as_slice(), 1));
+        let failed = fresh(&file, &mut planted).unwrap().0;
+        assert!(failed.iter().any(|c| !c.passed));
+        let small = shrink(&file, &failed, &mut planted).unwrap();
+        // Label 4 has four classes before it; none of the five after it is left.
+        assert_eq!((small.labels.as_slice(), small.batch(), small.classes()), ([4].as_slice(), 1, 5));
+        let columns =
+            |f: &StepFile| f.parameters().unwrap().layers.last().unwrap().weights.slice(s![.., ..5]).to_owned();
+        assert_eq!(columns(&small), columns(&file), "the classes keep their weights");
         let rate = |f: &StepFile| f.spec.sgd.units(f.spec.fixed).unwrap();
         assert_eq!(rate(&small), rate(&file));
         assert!(small.failures[0].contains("logits[0, 0]"), "{:?}", small.failures);
         assert!(recorded(&small).unwrap().iter().all(|c| c.passed), "its coins are those of the small run");
+    }
+
+    #[test]
+    fn a_part_has_the_columns_of_its_classes_and_every_label() {
+        let file = saved(Head::Softmax, Rounding::Nearest);
+        let part = file.part(&[1, 3], &[1, 3, 9]).unwrap();
+        assert_eq!((part.labels.as_slice(), part.classes()), ([0, 1].as_slice(), 3));
+        let (whole, left) = (file.parameters().unwrap(), part.parameters().unwrap());
+        assert_eq!(left.layers[0], whole.layers[0], "hidden layers know no classes");
+        assert_eq!(left.layers[1].weights, whole.layers[1].weights.select(Axis(1), &[1, 3, 9]));
+        assert_eq!(left.layers[1].bias_velocity, whole.layers[1].bias_velocity.select(Axis(0), &[1, 3, 9]));
+        assert_eq!(file.part(&[1, 2], &[1, 3]), None, "row 2 has label 2");
+        assert_eq!(file.part(&[1], &[1]), None, "one class is nothing to learn");
+    }
+
+    #[test]
+    fn a_failure_of_another_check_is_not_the_one_looked_for() {
+        let file = saved(Head::Softmax, Rounding::Nearest);
+        let other = Outcome::new("range", String::new(), Some("range".into()));
+        let mut planted = |spec: &TrainSpec| start(spec).map(Planted);
+        assert_eq!(shrink(&file, &[other], &mut planted).unwrap(), file);
+    }
+
+    #[test]
+    fn leaving_out_finds_what_a_failure_needs_wherever_it_stands() {
+        for needed in [vec![0], vec![12], vec![3, 4], vec![0, 6, 12], (0..13).collect()] {
+            let fails = |some: &[usize]| Ok(needed.iter().all(|n| some.contains(n)));
+            assert_eq!(fewest((0..13).collect(), fails).unwrap(), needed);
+        }
+        assert_eq!(fewest(vec![7], |_| Ok(true)).unwrap(), [7]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::model::{Spent, execution_order};
 use crate::{freerun, lockstep, watch};
 use reference::spec::ProbePoint;
 use serde::Serialize;
+use std::io::Write;
 use std::path::Path;
 
 /// Version of the JSON report: raised when a field changes its meaning or goes away.
@@ -252,12 +253,15 @@ impl Report {
     }
 }
 
-/// Refuses a file that cannot be written because its folder is not there: before a run, not after it.
+/// Refuses a file that cannot be written because it or its place is no file's: before a run, not after it.
 ///
 /// # Errors
-/// Names the file and the folder.
-pub fn check_folder(path: Option<&Path>) -> Result<(), Error> {
+/// Names the file and what is wrong with it.
+pub fn check_output(path: Option<&Path>) -> Result<(), Error> {
     let Some(path) = path else { return Ok(()) };
+    if path.is_dir() {
+        return Err(Error::Usage(format!("{}: is a folder; name a file", path.display())));
+    }
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if parent.is_dir() {
         return Ok(());
@@ -274,7 +278,7 @@ pub fn check_folder(path: Option<&Path>) -> Result<(), Error> {
 /// # Errors
 /// Names the file.
 pub fn write(path: &Path, contents: &[u8]) -> Result<(), Error> {
-    place(path, contents, 0o644)
+    place(path, contents, 0o666)
 }
 
 /// The same for what only its owner may read.
@@ -285,20 +289,30 @@ pub fn write_private(path: &Path, contents: &[u8]) -> Result<(), Error> {
     place(path, contents, 0o600)
 }
 
+/// `mode` is that of a new file, before the process's mask; a file that is replaced keeps its own.
 fn place(path: &Path, contents: &[u8], mode: u32) -> Result<(), Error> {
-    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let place = || -> std::io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(parent)?;
-        std::io::Write::write_all(&mut file, contents)?;
+        // A link stays, and what it leads to is replaced.
+        let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let old = std::fs::metadata(&target).ok();
+        if old.as_ref().is_some_and(|old| !old.is_file()) {
+            // A device or a pipe is written to; there is nothing to be replaced.
+            return std::fs::OpenOptions::new().write(true).open(&target)?.write_all(contents);
+        }
+        let parent = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut builder = tempfile::Builder::new();
         #[cfg(not(unix))]
         let _ = mode;
         #[cfg(unix)]
-        {
-            // Temporary files are private; a report is as readable as any other new file.
-            use std::os::unix::fs::PermissionsExt;
-            file.as_file().set_permissions(std::fs::Permissions::from_mode(mode))?;
+        let new = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        #[cfg(unix)]
+        builder.permissions(new);
+        let mut file = builder.tempfile_in(parent)?;
+        file.write_all(contents)?;
+        if let Some(old) = old {
+            file.as_file().set_permissions(old.permissions())?;
         }
-        file.persist(path)?;
+        file.persist(&target)?;
         Ok(())
     };
     place().map_err(Error::file(path))
@@ -318,5 +332,35 @@ mod tests {
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing temporary is left");
         let error = write(&dir.path().join("missing/report.json"), b"").unwrap_err().to_string();
         assert!(error.contains("missing/report.json"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_devices_and_modes_stay_what_they_are() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("file"), dir.path().join("link"));
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        write_private(&file, b"one").unwrap();
+        assert_eq!(mode(&file), 0o600);
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write(&link, b"two").unwrap();
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!((std::fs::read(&file).unwrap().as_slice(), mode(&file)), (b"two".as_slice(), 0o600));
+        write(Path::new("/dev/null"), b"gone").unwrap();
+        assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+        let new = dir.path().join("new");
+        write(&new, b"").unwrap();
+        assert_eq!(mode(&new) & 0o111, 0);
+        assert_ne!(mode(&new) & 0o400, 0);
+    }
+
+    #[test]
+    fn an_output_that_cannot_be_is_refused_before_the_work() {
+        let dir = tempfile::tempdir().unwrap();
+        let refused = |path: &Path| check_output(Some(path)).unwrap_err().to_string();
+        assert!(refused(dir.path()).contains("is a folder"));
+        assert!(refused(&dir.path().join("missing/report.json")).contains("there is no folder"));
+        assert!(check_output(Some(&dir.path().join("report.json"))).is_ok() && check_output(None).is_ok());
     }
 }

@@ -122,22 +122,30 @@ pub fn save(model: &Path, spec: &TrainSpec, trained: &Trained) -> Result<(), Err
     let row = |v: &Array1<f64>| v.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
     let real = trained.real.iter();
     let real = real.flat_map(|l| [bits(&l.weights), row(&l.bias), bits(&l.weight_velocity), row(&l.bias_velocity)]);
-    write(model, Holder::F64, spec, &run, real.collect())?;
+    // All four are made before the first replaces an older one.
+    let mut files = vec![(Holder::F64, file(model, Holder::F64, spec, &run, real.collect())?)];
     for (id, layers) in PartyId::ALL.into_iter().zip(&trained.shares) {
         let shares = layers.iter().flat_map(|l| [&l.weights, &l.bias, &l.weight_velocity, &l.bias_velocity]);
         let words = shares.flat_map(|s| [s.own.clone(), s.next.clone()]).collect();
-        write(model, Holder::Party(id), spec, &run, words)?;
+        files.push((Holder::Party(id), file(model, Holder::Party(id), spec, &run, words)?));
+    }
+    for (holder, file) in files {
+        match holder {
+            Holder::F64 => report::write(&holder.path(model), &file)?,
+            Holder::Party(_) => report::write_private(&holder.path(model), &file)?,
+        }
     }
     Ok(())
 }
 
-fn write(
+/// What one file holds.
+fn file(
     model: &Path,
     holder: Holder,
     spec: &TrainSpec,
     run: &[(&'static str, String)],
     words: Vec<Vec<u64>>,
-) -> Result<(), Error> {
+) -> Result<Vec<u8>, Error> {
     let path = holder.path(model);
     let refuse = |e: safetensors::SafeTensorError| Error::Usage(format!("{}: {e}", path.display()));
     let bytes: Vec<Vec<u8>> = words.iter().map(|w| w.iter().flat_map(|w| w.to_le_bytes()).collect()).collect();
@@ -146,11 +154,7 @@ fn write(
     let views = views.collect::<Result<Vec<_>, _>>().map_err(refuse)?;
     let metadata = holder.metadata(spec).into_iter().chain(run.iter().cloned());
     let metadata: HashMap<String, String> = metadata.map(|(k, v)| (k.to_owned(), v)).collect();
-    let file = safetensors::serialize(views, Some(metadata)).map_err(refuse)?;
-    match holder {
-        Holder::F64 => report::write(&path, &file),
-        Holder::Party(_) => report::write_private(&path, &file),
-    }
+    safetensors::serialize(views, Some(metadata)).map_err(refuse)
 }
 
 /// Reads the four files of one save for the network and format of `spec`.

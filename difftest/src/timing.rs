@@ -6,7 +6,7 @@
 use crate::error::Error;
 use crate::freerun::Trains;
 use crate::generate;
-use crate::lockstep::Evaluation;
+use crate::lockstep::{Evaluation, median};
 use crate::model::Model;
 use crate::model::real::Real;
 use crate::model::secure::Secure;
@@ -148,7 +148,7 @@ pub fn run(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> 
     }
 
     let counted = if epochs.len() > 1 { &epochs[1..] } else { &epochs[..] };
-    let of = |f: fn(&(f64, f64)) -> f64| median(counted.iter().map(f).collect());
+    let of = |f: fn(&(f64, f64)) -> f64| median(&counted.iter().map(f).collect::<Vec<_>>()).unwrap_or(f64::NAN);
     let (secure_seconds, plain_seconds) = (of(|e| e.0), of(|e| e.1));
     let total_steps = (steps * timing.epochs) as f64;
     let (rounds, bytes) = (cost.rounds as f64 / total_steps, cost.bytes as f64 / total_steps);
@@ -198,12 +198,6 @@ pub const fn phase_name(phase: Phase) -> &'static str {
         Phase::Waiting => "waiting",
         Phase::Other => "other",
     }
-}
-
-fn median(mut v: Vec<f64>) -> f64 {
-    v.sort_by(f64::total_cmp);
-    let n = v.len();
-    if n == 0 { f64::NAN } else { (v[(n - 1) / 2] + v[n / 2]) / 2.0 }
 }
 
 /// VmHWM of this process, where Linux tells it.
@@ -274,8 +268,9 @@ mod tests {
 
     #[test]
     fn the_median_of_even_and_odd_counts() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median(&[]), None);
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub struct TrainSpec {
 }
 
 impl TrainSpec {
-    /// Checks every limit at once.
+    /// Checks every limit.
     ///
     /// # Errors
     /// The first limit that is broken, named with its value.

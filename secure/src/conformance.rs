@@ -1,7 +1,7 @@
 //! Every protocol against the integer model, bit for bit: under nearest rounding as it is, under probabilistic rounding with the coins
 //! that the parties drew. Operands are boundary values first, then random ones, inside and outside of the ranges.
 
-use crate::engine::roundings;
+use crate::engine::{Engine, EngineConfig, LayerUnits, ParameterUnits, RoundingRecord, roundings};
 use crate::error::Result;
 use crate::nn::{dense, heads};
 use crate::party::Party;
@@ -17,7 +17,7 @@ use ndarray::{Array1, Array2};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use reference::fixed::{self, Arithmetic, Coins, Monitor, tape::Rounded, tape::Tape, truncate::Unreduced};
-use reference::spec::{FixedSpec, Head, Rounding};
+use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 
 const FORMATS: [FixedSpec; 3] = [
     FixedSpec { fraction_bits: 16, value_bits: 32 },
@@ -49,13 +49,7 @@ fn conform_in<const N: usize>(
             let mine: Vec<Share> = inputs.iter().map(|i| i[p.id.index()].clone()).collect();
             p.run(secure(p, &mine))
         });
-        let mut tape = Tape::default();
-        for r in roundings(r0.truncations, r1.truncations, rounding) {
-            if rounding == Rounding::Probabilistic || !r.wraps.is_empty() {
-                tape.push(r.name, Rounded { coins: r.coins, wraps: r.wraps });
-            }
-        }
-        let (mut coins, mut monitor) = (Coins::Tape(tape), Monitor::new(1));
+        let (mut coins, mut monitor) = (tape(roundings(r0.truncations, r1.truncations, rounding)), Monitor::new(1));
         let want = model(&mut Arithmetic { fixed, rounding, coins: &mut coins, monitor: &mut monitor });
         coins.finish().expect("the model uses every coin");
         for (k, ((a, (b, c)), want)) in a.into_iter().zip(b.into_iter().zip(c)).zip(want).enumerate() {
@@ -70,6 +64,17 @@ fn conform_in<const N: usize>(
             );
         }
     }
+}
+
+/// What the model needs to round as the parties did: nearest rounding needs only the wraps.
+fn tape(rounding: Vec<RoundingRecord>) -> Coins {
+    let mut tape = Tape::default();
+    for r in rounding {
+        if !(r.coins.is_empty() && r.wraps.is_empty()) {
+            tape.push(r.name, Rounded { coins: r.coins, wraps: r.wraps });
+        }
+    }
+    Coins::Tape(tape)
 }
 
 fn rng() -> ChaCha12Rng {
@@ -277,4 +282,70 @@ fn every_head_for_several_class_counts() {
             }
         }
     }
+}
+
+/// Two steps from velocities that are not zero, then the network's answers: weights, biases, velocities, classes, hits.
+#[test]
+fn training_steps_of_every_depth_and_the_answers_after_them() {
+    const BATCH: usize = 12;
+    // 33: more updates side by side than the joins of the library poll.
+    for (layers, extra_velocity_bits) in [(1, 0), (2, 4), (3, 0), (33, 0)] {
+        for rounding in Rounding::ALL {
+            let spec = TrainSpec {
+                network: NetworkSpec::dense(9, 6, 4, layers),
+                head: Head::Softmax,
+                epsilon: 0.1,
+                rounding,
+                fixed: FixedSpec::default(),
+                sgd: SgdSpec { learning_rate: 0.5, momentum: 0.75, batch: BATCH, extra_velocity_bits },
+            };
+            let mut rng = rng();
+            let mut random = |n: usize| -> Vec<i64> { (0..n).map(|_| rng.random_range(-60_000..60_000)).collect() };
+            let mut layer = |l| {
+                let (rows, cols) = spec.network.shape(l);
+                LayerUnits {
+                    weights: random(rows * cols),
+                    bias: random(cols),
+                    weight_velocity: random(rows * cols),
+                    bias_velocity: random(cols),
+                }
+            };
+            let start = ParameterUnits { layers: (1..=layers).map(&mut layer).collect() };
+            let x = random(BATCH * 9);
+            let labels: Vec<usize> = (0..BATCH).map(|i| i * 7 % 4).collect();
+
+            let mut engine = Engine::start(EngineConfig { record: true, ..EngineConfig::new(spec.clone()) }).unwrap();
+            engine.load(&start).unwrap();
+            let mut model = fixed::Model::new(spec.clone()).unwrap();
+            model.load(of_model(&start, &spec.network)).unwrap();
+            let data = Array2::from_shape_vec((BATCH, 9), x.clone()).unwrap();
+            for _ in 0..2 {
+                let mut coins = tape(engine.step(&x, &labels).unwrap().rounding);
+                model.step(&data, &labels, &mut coins, &mut |_, _| {}).unwrap();
+                let secure = of_model(&engine.parameters().unwrap(), &spec.network);
+                assert_eq!(&secure, model.parameters(), "{layers} layers, {rounding}");
+            }
+            if rounding == Rounding::Nearest {
+                let classes = model.predict(&data, &mut Coins::Tape(Tape::default())).unwrap();
+                let different = (0..4).filter(|c| classes.contains(c)).count();
+                assert!(different > 1 || layers > 3, "too much alike to tell: {classes:?}");
+                let hits = classes.iter().zip(&labels).filter(|(c, l)| c == l).count();
+                assert_eq!(engine.predict(&x).unwrap(), classes);
+                assert_eq!(engine.count_correct(&x, &labels).unwrap(), hits);
+            }
+        }
+    }
+}
+
+fn of_model(parameters: &ParameterUnits, network: &NetworkSpec) -> fixed::Parameters {
+    let layer = |(l, v): (usize, &LayerUnits)| {
+        let matrix = |v: &[i64]| Array2::from_shape_vec(network.shape(l), v.to_vec()).unwrap();
+        fixed::LayerUnits {
+            weights: matrix(&v.weights),
+            bias: v.bias.clone().into(),
+            weight_velocity: matrix(&v.weight_velocity),
+            bias_velocity: v.bias_velocity.clone().into(),
+        }
+    };
+    fixed::Parameters { layers: (1..).zip(&parameters.layers).map(layer).collect() }
 }

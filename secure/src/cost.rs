@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// The price of a protocol as a formula: what the tests hold the counters to, and what the README's table is printed from.
+/// The price of a protocol as a formula: what the tests hold the counters to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
     /// Communication rounds.

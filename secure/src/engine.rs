@@ -237,8 +237,8 @@ impl Engine {
             .collect();
         let mut results = Vec::new();
         let mut first_error: Option<Error> = None;
-        for answer in answers {
-            match answer.recv().unwrap_or_else(|_| Err(Error::misuse("a party stopped: its thread ended"))) {
+        for (party, answer) in PartyId::ALL.into_iter().zip(answers) {
+            match answer.recv().unwrap_or(Err(Error::PartyStopped { party })) {
                 Ok(v) => results.push(v),
                 // A party that only noticed that another is gone is not the cause.
                 Err(e) => match &first_error {
@@ -325,8 +325,10 @@ impl Engine {
         for (id, layers) in PartyId::ALL.into_iter().zip(&shares) {
             let expected = (1..=network.layers()).map(|l| network.shape(l));
             let fits = |(layer, (rows, cols)): (&LayerShare, (usize, usize))| {
+                let whole = |s: &Share| [s.own.len(), s.next.len()] == [s.rows * s.cols; 2];
+                let all_whole = tensors(layer).iter().all(|(_, share)| whole(share));
                 let [w, b, vw, vb] = tensors(layer).map(|(_, share)| share.shape());
-                (w, vw, b, vb) == ((rows, cols), (rows, cols), (1, cols), (1, cols))
+                all_whole && (w, vw, b, vb) == ((rows, cols), (rows, cols), (1, cols), (1, cols))
             };
             if layers.len() != network.layers() || !layers.iter().zip(expected).all(fits) {
                 return Err(Error::misuse(format!(
@@ -348,6 +350,7 @@ impl Engine {
     /// # Errors
     /// Sizes or labels that do not fit; those of the parties.
     pub fn step(&mut self, x: &[i64], labels: &[usize]) -> Result<StepReport> {
+        self.check_batch(labels.len())?;
         let (inputs, classes) = (self.spec.network.inputs(), self.spec.network.classes());
         let x = self.deal(labels.len(), inputs, x)?;
         let y = self.deal_labels(labels, classes)?;
@@ -364,6 +367,12 @@ impl Engine {
         let (said, reused) = spoken(&mut records);
         let (probes, rounding) = put_together(records, self.spec.rounding)?;
         Ok(StepReport { probes, rounding, said, reused, spent, seconds })
+    }
+
+    /// The learning rate is encoded for batches of one size.
+    fn check_batch(&self, rows: usize) -> Result<()> {
+        let batch = self.spec.sgd.batch;
+        if rows == batch { Ok(()) } else { Err(Error::misuse(format!("a batch of {rows} rows; it must have {batch}"))) }
     }
 
     /// Shares a data set that stays shared: x row-major units (rows, in).
@@ -386,16 +395,17 @@ impl Engine {
     /// # Errors
     /// No data, row numbers that do not fit; those of the parties.
     pub fn train(&mut self, batches: &[Vec<u32>]) -> Result<Spent> {
+        batches.iter().try_for_each(|rows| self.check_batch(rows.len()))?;
         let batches: Arc<[Vec<u32>]> = batches.into();
         let answers = self.all([(); 3], move |w, ()| {
             let Some((x, y)) = &w.data else {
                 return Err(Error::misuse("no data shared; load_data first"));
             };
+            if let Some(bad) = batches.iter().flatten().find(|&&r| r as usize >= x.rows) {
+                return Err(Error::misuse(format!("row {bad} of a data set of {}", x.rows)));
+            }
             let before = w.party.spent();
             for (k, rows) in batches.iter().enumerate() {
-                if let Some(bad) = rows.iter().find(|&&r| r as usize >= x.rows) {
-                    return Err(Error::misuse(format!("row {bad} of a data set of {}", x.rows)));
-                }
                 let stale = planted(Fault::StaleBatch) && k > 0 && k + 1 == batches.len();
                 let (x, y) = (x.gather(if stale { &batches[k - 1] } else { rows }), gather(y, rows));
                 w.party.run(train::step(&w.party, &w.spec, &mut w.layers, Matrix::from(&x), &y))?;
@@ -468,6 +478,9 @@ impl Engine {
     /// # Errors
     /// Sizes or labels that do not fit; those of the parties.
     pub fn head(&mut self, logits: &[i64], classes: usize, labels: &[usize]) -> Result<HeadReport> {
+        if classes < 2 {
+            return Err(Error::misuse(format!("{classes} classes; a head has at least 2")));
+        }
         let x = self.deal(labels.len(), classes, logits)?;
         let y = self.deal_labels(labels, classes)?;
         let (head, epsilon): (Head, i64) = (self.spec.head, self.spec.epsilon_units());
@@ -835,6 +848,9 @@ mod tests {
         let mut short = shares.clone();
         short[2].pop();
         refused(&mut other, short, "party 2");
+        let mut hollow = shares.clone();
+        hollow.iter_mut().for_each(|s| s[0].bias.next.clear());
+        refused(&mut other, hollow, "party 0");
         let [a, b, c] = shares;
         refused(&mut other, [b, a, c], "two copies");
         assert_eq!(other.parameters().unwrap(), parameters(&spec), "what is refused changes nothing");
@@ -845,12 +861,49 @@ mod tests {
         let spec = spec(Head::Softmax, Rounding::Nearest);
         let mut engine = Engine::start(EngineConfig::new(spec.clone())).unwrap();
         let is = |e: Error, what: &str| assert!(e.to_string().contains(what), "{e}");
-        is(engine.train(&[vec![0]]).unwrap_err(), "load_data");
-        is(engine.step(&[0; 5], &[0]).unwrap_err(), "1 x 300");
-        is(engine.step(&[0; 300], &[10]).unwrap_err(), "label 10");
+        is(engine.train(&[vec![0; 70]]).unwrap_err(), "load_data");
+        is(engine.train(&[vec![0; 70], vec![0]]).unwrap_err(), "a batch of 1 rows; it must have 70");
+        is(engine.step(&[0; 300], &[0]).unwrap_err(), "a batch of 1 rows; it must have 70");
+        is(engine.step(&[0; 5], &[0; 70]).unwrap_err(), "70 x 300");
+        is(engine.step(&[0; 70 * 300], &[10; 70]).unwrap_err(), "label 10");
+        is(engine.head(&[], 0, &[]).unwrap_err(), "0 classes");
+        is(engine.head(&[1], 1, &[0]).unwrap_err(), "1 classes");
         is(engine.load(&ParameterUnits { layers: vec![] }).unwrap_err(), "0 layers");
         engine.load(&parameters(&spec)).unwrap();
         engine.load_data(&units(300, 100), &[0]).unwrap();
-        is(engine.train(&[vec![1]]).unwrap_err(), "row 1");
+        is(engine.train(&[vec![0; 70], vec![1; 70]]).unwrap_err(), "row 1");
+        assert_eq!(
+            engine.parameters().unwrap(),
+            parameters(&spec),
+            "nothing is trained before all rows are known to be there"
+        );
+    }
+
+    #[test]
+    fn a_party_that_panics_is_no_misuse_and_stops_the_engine() {
+        let mut engine = Engine::start(EngineConfig::new(spec(Head::Softmax, Rounding::Nearest))).unwrap();
+        let stopped = engine.all([0, 1, 2], |_, i| {
+            assert!(i != 1, "planted");
+            Ok(())
+        });
+        assert_eq!(stopped.unwrap_err(), Error::PartyStopped { party: PartyId::P1 });
+        assert!(engine.parameters().unwrap_err().to_string().contains("start a new one"));
+    }
+
+    #[test]
+    fn hits_are_counted_over_all_pieces_of_a_long_data_set() {
+        let spec = TrainSpec { network: NetworkSpec { widths: vec![2, 2] }, ..spec(Head::Softmax, Rounding::Nearest) };
+        let mut engine = Engine::start(EngineConfig::new(spec.clone())).unwrap();
+        let layer = LayerUnits {
+            weights: vec![1 << 16, 0, 0, 1 << 16],
+            bias: vec![0; 2],
+            weight_velocity: vec![0; 4],
+            bias_velocity: vec![0; 2],
+        };
+        engine.load(&ParameterUnits { layers: vec![layer] }).unwrap();
+        // Rows (1, 0) are class 0. 1,001 rows, of which 800 in the first piece and the one in the second are labelled so.
+        let x: Vec<i64> = (0..1001).flat_map(|_| [1 << 16, 0]).collect();
+        let labels: Vec<usize> = (0..1001).map(|i| usize::from((100..300).contains(&i))).collect();
+        assert_eq!(engine.count_correct(&x, &labels).unwrap(), 801);
     }
 }

@@ -25,7 +25,10 @@ pub mod cost;
 pub mod engine;
 pub mod error;
 pub mod fault;
+pub mod join;
 pub mod kernel;
+#[cfg(test)]
+mod masking;
 pub mod net;
 pub mod nn;
 pub mod party;

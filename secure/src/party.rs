@@ -93,6 +93,8 @@ pub struct Party {
     expected: Cell<[usize; 2]>,
     round: Cell<u64>,
     waiting: Cell<&'static str>,
+    /// Whether some protocol waits for the end of this round.
+    heard: Cell<bool>,
     tickets: Cell<u64>,
     /// Streams of this party's own component i (shared with the previous party) and of component i + 1 (with the next).
     streams: [Stream; 2],
@@ -169,6 +171,7 @@ impl Party {
             expected: Cell::default(),
             round: Cell::new(0),
             waiting: Cell::new("start"),
+            heard: Cell::new(false),
             tickets: Cell::new(0),
             streams: seeds.map(Stream::new),
             spent: RefCell::default(),
@@ -195,6 +198,9 @@ impl Party {
 
     /// Ends the round: one exchange for all protocols that wait.
     fn exchange(&self) -> Result<()> {
+        if !self.heard.take() {
+            return Err(Error::misuse(format!("a protocol after {} waits, but not for a message", self.waiting.get())));
+        }
         self.clock.mark(Phase::Other);
         let mut outgoing = self.outgoing.borrow_mut();
         let mut spent = self.spent.borrow_mut();
@@ -258,6 +264,7 @@ impl Party {
         self.expected.set(expected);
         self.clock.mark(Phase::of_step(step));
         self.waiting.set(step);
+        self.heard.set(true);
         self.spent.borrow_mut().by_step.entry(step).or_default().rounds += 1;
         Hear { party: self, round: self.round.get(), start, words }
     }

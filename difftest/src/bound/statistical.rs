@@ -43,6 +43,7 @@
 //!   these coins, and a remainder of at most (sum of coefficients times |eta|) (sum |eta|) / S.
 //! * q = x_i / S: J_ij = (d_ij - q_i) / S over the A positive logits; |R| <= (A + q_i A^2) max |e|^2 / S^2.
 //! * 1 / T: -1/T^2 for each term; |R| <= r_T^2 / (T^2 inf T), r_T the worst case of T; 1/T - 1/z likewise, with 1/z^2 - 1/T^2 for the true logit.
+//!   The coin of 1/T is one for all classes of a row, so it counts as inherited: weights of one sign add it up, and only Hoelder's rule allows for that.
 //!
 //! Everything inside exp and the inverse but the last truncation counts as fixed: it is relative, below 2^-19.
 //!
@@ -433,18 +434,19 @@ impl Logits<'_> {
         (0..x.len())
             .map(|i| match (above(i), i == t) {
                 (false, _) => Element::NONE,
+                // The coin of 1 / T is one for the whole row: earlier than any coin of an element's own.
                 (true, false) => Element {
                     fixed: self.weigh(&fixed, |_| slope) + second + inverse / sum,
-                    fresh: coin * coin,
-                    inherited: self.weigh(&deviation, |_| slope),
+                    fresh: 0.0,
+                    inherited: self.weigh(&deviation, |_| slope).hypot(coin),
                 },
                 (true, true) => {
                     let coefficient = |j: usize| if j == t { 1.0 / (z * z) - slope } else { slope };
                     let second = second + r * r / (z * z * z_low);
                     Element {
                         fixed: self.weigh(&fixed, coefficient) + second + inverse * (1.0 / sum + 1.0 / z_low),
-                        fresh: 2.0 * coin * coin,
-                        inherited: self.weigh(&deviation, coefficient),
+                        fresh: coin * coin,
+                        inherited: self.weigh(&deviation, coefficient).hypot(coin),
                     }
                 }
             })

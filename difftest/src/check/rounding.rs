@@ -99,8 +99,17 @@ fn failure(config: &Config, what: &str) -> String {
 /// The verdict.
 ///
 /// # Errors
-/// A party fails.
+/// A network that does not fit the format.
 pub fn check(config: &Config, spec: &TrainSpec, parameters: &Parameters) -> Result<Outcome, Error> {
+    match judge(config, spec, parameters) {
+        Err(Error::Protocol(what)) => {
+            Ok(Outcome::new("rounding", "the parties stopped".into(), Some(failure(config, &what))))
+        }
+        judged => judged,
+    }
+}
+
+fn judge(config: &Config, spec: &TrainSpec, parameters: &Parameters) -> Result<Outcome, Error> {
     match spec.rounding {
         Rounding::Probabilistic => {
             let (mut engine, _) = start(spec, parameters, config.insecure_seed, 0)?;

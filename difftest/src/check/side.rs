@@ -17,8 +17,11 @@ use secure::net::recorded::Transcript;
 /// What is trained: every layer kind that the run has. Widths and batch are multiples of 16, so that packed messages have no padding, which
 /// would be no random bits.
 pub fn spec(run: &TrainSpec) -> TrainSpec {
-    let layers = run.network.layers().min(2);
-    TrainSpec { network: NetworkSpec::dense(16, 16, 16, layers), sgd: SgdSpec { batch: 64, ..run.sgd }, ..run.clone() }
+    let (layers, batch) = (run.network.layers().min(2), 64);
+    // What one row adds stays what it is in the run.
+    let learning_rate = run.sgd.learning_rate * batch as f64 / run.sgd.batch as f64;
+    let sgd = SgdSpec { batch, learning_rate, ..run.sgd };
+    TrainSpec { network: NetworkSpec::dense(16, 16, 16, layers), sgd, ..run.clone() }
 }
 
 /// One batch in units.

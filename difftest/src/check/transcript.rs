@@ -124,7 +124,7 @@ pub fn check(config: &Config, spec: &TrainSpec, parameters: &Parameters) -> Resu
             let (summary, wrong) = judge(&runs);
             Outcome::new("transcript", summary, wrong.map(again))
         }
-        Err(Error::Secure(what)) => Outcome::new("transcript", "the parties stopped".into(), Some(again(what))),
+        Err(Error::Protocol(what)) => Outcome::new("transcript", "the parties stopped".into(), Some(again(what))),
         Err(e) => return Err(e),
     })
 }

@@ -1,8 +1,9 @@
 //! The comparison itself: what `difftest` does without a command.
 
-use super::{Verdict, parse_head, parse_rounding, print};
+use super::training::Flags;
+use super::{Verdict, print};
 use crate::check::{error_bound, side};
-use crate::config::{self, Config, Length, Mode, Training};
+use crate::config::{self, Config, Length, Mode};
 use crate::error::Error;
 use crate::model::secure::Secure;
 use crate::replay::{Captured, Capturing, StepFile};
@@ -11,33 +12,17 @@ use crate::saved::Trained;
 use crate::{freerun, lockstep, restart, saved};
 use fixtures::Dataset;
 use indicatif::{ProgressBar, ProgressStyle};
-use reference::spec::{FixedSpec, Head, Rounding, SgdSpec, TrainSpec};
+use reference::spec::{FixedSpec, TrainSpec};
 use std::cell::RefCell;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// Flags of the comparison.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Output head: softmax, relu-prob, relu-prob-cut, relu-grad or relu-eps
-    #[arg(long, value_parser = parse_head, default_value = "softmax")]
-    head: Head,
-    /// Dense layers
-    #[arg(long, default_value_t = 1)]
-    layers: usize,
-    /// ReLU units of each hidden layer
-    #[arg(long, default_value_t = 128)]
-    hidden: usize,
-    /// Rounding of every truncation: prob (unbiased, random) or nearest
-    #[arg(long, value_parser = parse_rounding, default_value = "prob")]
-    rounding: Rounding,
-    /// Threshold of relu-prob and relu-prob-cut, between 0 and 1
-    #[arg(long, default_value_t = 0.1)]
-    epsilon: f64,
-    /// Rows of one training step
-    #[arg(long, default_value_t = 128)]
-    batch: usize,
+    #[command(flatten)]
+    training: Flags,
     /// Training steps [default: 10]
     #[arg(long, conflicts_with = "epochs")]
     steps: Option<usize>,
@@ -47,27 +32,12 @@ pub struct Args {
     /// As many steps as compare 10^9 elements: some minutes
     #[arg(long, conflicts_with_all = ["steps", "epochs", "step"])]
     long: bool,
-    /// Learning rate
-    #[arg(long, default_value_t = 0.01)]
-    lr: f64,
-    /// Momentum, from 0 to below 1
-    #[arg(long, default_value_t = 0.9)]
-    momentum: f64,
-    /// Extra fractional bits of the velocities; 0 is the paper's behaviour, in which nearest rounding keeps small velocities from decaying
-    #[arg(long, default_value_t = 0)]
-    velocity_bits: u32,
     /// Fraction bits f, 4 to 17: a unit is 2^-f
     #[arg(long, default_value_t = 16)]
     fraction_bits: u32,
     /// Value bits K, f + 5 to 32: values stay below 2^(K-1) units
     #[arg(long, default_value_t = 32)]
     value_bits: u32,
-    /// Seed of batches and initial weights
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Data set: a folder with the four IDX files of MNIST or their like, raw or gzip [default: MNIST as shipped]
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
     /// lockstep: all sides start every step from the same weights; free: each side trains on its own
     #[arg(long, value_enum, default_value_t = Mode::Lockstep)]
     mode: Mode,
@@ -109,19 +79,16 @@ pub struct Args {
 /// Elements that a long run compares.
 const LONG: u64 = 1_000_000_000;
 
+/// Most rows that a free run takes, all its batches together: their numbers are kept in memory, 1 GiB of them.
+const ROWS: usize = 1 << 28;
+
 /// Steps of a run that names no length.
 const STEPS: usize = 10;
 
 impl Args {
-    fn config(&self, inputs: usize, rows: usize) -> Result<Config, Error> {
-        let sgd = SgdSpec {
-            learning_rate: self.lr,
-            momentum: self.momentum,
-            batch: self.batch,
-            extra_velocity_bits: self.velocity_bits,
-        };
-        let &Args { head, layers, hidden, rounding, epsilon, .. } = self;
-        let spec = Training { head, layers, hidden, rounding, epsilon, sgd }.spec(inputs)?;
+    /// `rows` are those of the training set, if they are known yet.
+    fn config(&self, inputs: usize, rows: Option<usize>) -> Result<Config, Error> {
+        let spec = self.training.training().spec(inputs)?;
         let fixed = FixedSpec { fraction_bits: self.fraction_bits, value_bits: self.value_bits };
         let spec = TrainSpec { fixed, ..spec };
         spec.validate()?;
@@ -132,7 +99,7 @@ impl Args {
             (None, None, Some(step)) => Length::Steps(step.saturating_add(1)),
             (None, None, None) => Length::Steps(STEPS),
         };
-        let steps = length.steps(rows, self.batch)?;
+        let steps = length.steps(rows.unwrap_or(1), self.training.batch)?;
         if self.mode == Mode::Free && (self.step.is_some() || self.probe.is_some()) {
             return Err(Error::Usage("--step and --probe look into single steps; they need --mode lockstep".into()));
         }
@@ -147,23 +114,26 @@ impl Args {
                     .into(),
             ));
         }
-        if let Some(step) = self.step.filter(|s| *s >= steps) {
-            return Err(Error::Usage(format!("--step is {step}; a run of {steps} steps has steps 0 to {}", steps - 1)));
-        }
-        let epoch = rows.div_ceil(self.batch);
-        if self.restart_on_divergence && (self.mode != Mode::Free || steps < epoch) {
+        if self.mode == Mode::Free && steps.saturating_mul(self.training.batch) > ROWS {
             return Err(Error::Usage(format!(
-                "--restart-on-divergence judges whole epochs; it needs --mode free and at least {epoch} steps"
+                "a free run of {steps} steps of {} rows is longer than one run can be; it takes {} steps, and --load-model goes on from there",
+                self.training.batch,
+                ROWS / self.training.batch
             )));
         }
-        self.saves(steps)?;
+        if self.restart_on_divergence && self.mode != Mode::Free {
+            return Err(Error::Usage("--restart-on-divergence judges whole epochs; it needs --mode free".into()));
+        }
+        if let Some(rows) = rows {
+            self.fits(steps, rows.div_ceil(self.training.batch))?;
+        }
         Ok(Config {
             spec,
             mode: self.mode,
             steps,
-            seed: self.seed,
+            seed: self.training.seed,
             insecure_seed: self.insecure_seed,
-            data: self.data.clone(),
+            data: self.training.data.clone(),
             only_step: self.step,
             only_probe: self.probe.clone(),
             loaded: self.load_model.clone(),
@@ -175,6 +145,19 @@ impl Args {
 type Saved = (Captured, PathBuf);
 
 impl Args {
+    /// Whether what is asked of a run's steps is there, given how many an epoch has.
+    fn fits(&self, steps: usize, epoch: usize) -> Result<(), Error> {
+        if let Some(step) = self.step.filter(|s| *s >= steps) {
+            return Err(Error::Usage(format!("--step is {step}; a run of {steps} steps has steps 0 to {}", steps - 1)));
+        }
+        if self.restart_on_divergence && steps < epoch {
+            return Err(Error::Usage(format!(
+                "--restart-on-divergence judges whole epochs; it needs at least {epoch} steps"
+            )));
+        }
+        self.saves(steps).map(drop)
+    }
+
     /// The step asked for with --save-step and its file.
     fn saves(&self, steps: usize) -> Result<Option<(usize, PathBuf)>, Error> {
         let Some([n, file]) = self.save_step.as_deref() else { return Ok(None) };
@@ -198,7 +181,7 @@ fn lockstep(args: &Args, config: &Config, data: &Dataset) -> Result<(lockstep::F
     }
     let last = Rc::new(RefCell::new(None::<Captured>));
     let (mut step, mut failure) = (None, None);
-    let found = lockstep::run_watched(
+    let run = lockstep::run_watched(
         config,
         data,
         &mut Capturing::new(secure, Rc::clone(&last)),
@@ -213,9 +196,17 @@ fn lockstep(args: &Args, config: &Config, data: &Dataset) -> Result<(lockstep::F
                 failure = last.borrow().clone().map(|captured| (captured, path.clone()));
             }
         },
-    )?;
+    );
     bar.finish_and_clear();
-    Ok((found, step.into_iter().chain(failure).collect()))
+    if let (Err(Error::Protocol(what)), Some(path), Some(captured)) = (&run, &args.save_failure, &*last.borrow()) {
+        save(config, captured, path, std::slice::from_ref(what))?;
+    }
+    Ok((run?, step.into_iter().chain(failure).collect()))
+}
+
+/// Writes a captured step.
+fn save(config: &Config, captured: &Captured, path: &Path, failures: &[String]) -> Result<(), Error> {
+    report::write(path, StepFile::new(config, captured, failures.to_vec()).json().as_bytes())
 }
 
 /// A bar on a terminal, nothing elsewhere.
@@ -266,37 +257,45 @@ fn free(args: &Args, config: &mut Config, data: &Dataset, loaded: Option<Trained
 /// Bad flags, bad data, a side that cannot go on, a report that cannot be written.
 pub fn run(args: Args) -> Result<Verdict, Error> {
     // Flags first: a typing error should not wait for the data.
-    report::check_folder(args.json.as_deref())?;
-    report::check_folder(args.save_model.as_deref())?;
+    let step = args.save_step.as_ref().map(|s| PathBuf::from(&s[1]));
+    for output in [&args.json, &args.html, &args.save_model, &args.save_failure, &step] {
+        report::check_output(output.as_deref())?;
+    }
     // How many rows another data set has is not known yet.
-    args.config(784, if args.data.is_some() { 1 } else { 60_000 })?;
-    let data = config::data(args.data.as_deref())?;
-    let mut config = args.config(data.train.inputs(), data.train.len())?;
+    args.config(784, args.training.data.is_none().then_some(60_000))?;
+    let data = config::data(args.training.data.as_deref())?;
+    let mut config = args.config(data.train.inputs(), Some(data.train.len()))?;
     let loaded = config.loaded.as_deref().map(|path| saved::load(path, &config.spec)).transpose()?;
     print(&report::text::heading(&config))?;
 
     let side = side::checks(&config)?;
+    let mut steps = Vec::new();
     let mut report = match config.mode {
         Mode::Lockstep => {
-            let (found, steps) = lockstep(&args, &config, &data)?;
-            let failures: Vec<_> = found.checks.iter().filter_map(|c| c.failure.clone()).collect();
-            for (captured, path) in steps {
-                report::write(&path, StepFile::new(&config, &captured, failures.clone()).json().as_bytes())?;
-            }
+            let found;
+            (found, steps) = lockstep(&args, &config, &data)?;
             Report::lockstep(&config, data.test.len(), found)
         }
         Mode::Free => free(&args, &mut config, &data, loaded)?,
     };
     report.checks.extend(side);
+    // Whatever becomes of the files, the verdict has been seen.
+    print(&report::text::body(&report))?;
+    if args.budget {
+        print(&report::budget::table(&report.budget, config.spec.fixed.fraction_bits))?;
+    }
+    let failures: Vec<_> = report.checks.iter().filter_map(|c| c.failure.clone()).collect();
+    for (captured, path) in &steps {
+        save(&config, captured, path, &failures)?;
+    }
+    if let Some(path) = step.filter(|path| !steps.iter().any(|s| s.1 == *path)) {
+        print(&format!("\n{} is not written: the run ended before that step\n", path.display()))?;
+    }
     if let Some(path) = &args.json {
         report::write(path, report::json::report(&report).as_bytes())?;
     }
     if let Some(path) = &args.html {
         report::write(path, report::html::comparison(&report).as_bytes())?;
-    }
-    print(&report::text::body(&report))?;
-    if args.budget {
-        print(&report::budget::table(&report.budget, config.spec.fixed.fraction_bits))?;
     }
     Ok(Verdict::of(report.passed()))
 }

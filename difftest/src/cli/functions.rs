@@ -44,6 +44,7 @@ struct Output {
 pub fn run(args: Args) -> Result<Verdict, Error> {
     let fixed = FixedSpec { fraction_bits: args.fraction_bits, value_bits: args.value_bits };
     fixed.validate()?;
+    report::check_output(args.json.as_deref())?;
     let (mut rows, mut checks) = (Vec::new(), Vec::new());
     for rounding in Rounding::ALL.into_iter().filter(|r| args.rounding.is_none_or(|only| only == *r)) {
         let scope = Scope { fixed, rounding, inputs_bits: args.inputs_bits };
@@ -65,10 +66,10 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         text += &format!("{}  {:<15} {}\n", if check.passed { "PASS" } else { "FAIL" }, check.name, check.summary);
     }
     let output = Output { schema: report::SCHEMA, fixed, rows, checks };
+    print(&text)?;
     if let Some(path) = &args.json {
         let json = serde_json::to_string_pretty(&output).expect("strings, numbers and lists always have a JSON form");
         report::write(path, json.as_bytes())?;
     }
-    print(&text)?;
     Ok(Verdict::of(output.checks.iter().all(|c| c.passed)))
 }

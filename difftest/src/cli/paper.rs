@@ -90,8 +90,8 @@ struct Run {
     /// Extra fractional bits of the velocities; 0 is the paper's behaviour, and 0,8 shows what they change
     #[arg(long, value_delimiter = ',', default_value = "0")]
     velocity_bits: Vec<u32>,
-    /// How often the learning rate is halved at most after training diverged (the paper's rule)
-    #[arg(long, default_value_t = 3)]
+    /// How often the learning rate is halved at most after training diverged (the paper's rule); 9 lead from 0.01 to 0.00002
+    #[arg(long, default_value_t = 9)]
     restarts: usize,
     /// ReLU units of each hidden layer
     #[arg(long, default_value_t = 128)]
@@ -123,6 +123,9 @@ impl Run {
         };
         positive("--epochs", self.epochs > 0)?;
         positive("--seeds", self.seeds > 0)?;
+        if self.seeds > 1000 {
+            return Err(Error::Usage(format!("--seeds is {}; it must be 1 to 1000", self.seeds)));
+        }
         positive("--rows", self.rows != Some(0))?;
         if let Some(bad) = self.layers.iter().find(|l| !(1..=MOST_LAYERS).contains(*l)) {
             return Err(Error::Usage(format!("--layers has {bad}; depths are 1 to {MOST_LAYERS}")));
@@ -200,7 +203,7 @@ fn finished(store: &Store) -> Result<(Setup, Vec<Cell>), Error> {
 }
 
 fn table(results: &Path, save: Option<&Path>, update: Option<&Path>) -> Result<Verdict, Error> {
-    crate::report::check_folder(save)?;
+    crate::report::check_output(save)?;
     let (setup, cells) = if results.is_file() { Record::read(results)? } else { finished(&Store::open(results)?)? };
     if let Some(path) = save {
         crate::report::write(path, Record::new(&setup, &cells).json()?.as_bytes())?;

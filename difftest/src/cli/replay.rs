@@ -15,7 +15,7 @@ use std::path::PathBuf;
 pub struct Args {
     /// A step written by --save-step or --save-failure
     file: PathBuf,
-    /// Write the step on the fewest rows that still fail, if it fails
+    /// Write the step on the fewest rows and classes that still fail, if it fails
     #[arg(long, value_name = "FILE")]
     shrink: Option<PathBuf>,
     /// Fix the three parties' randomness in order to repeat a run. INSECURE: the shares hide nothing, and the answer says so
@@ -40,12 +40,13 @@ fn list(out: &mut String, title: &str, checks: &[Outcome]) {
 pub fn run(args: Args) -> Result<Verdict, Error> {
     let file = StepFile::read(&args.file)?;
     let mut out = format!(
-        "step {} of {}: {}, {} rounding, {} rows\n",
+        "step {} of {}: {}, {} rounding, {} rows, {} classes\n",
         file.step,
         file.command,
         file.spec.head,
         file.spec.rounding,
-        file.batch()
+        file.batch(),
+        file.classes()
     );
     if args.insecure_seed.is_some() {
         out.push_str("INSECURE: the parties' randomness comes from a seed; their shares hide nothing\n");
@@ -65,9 +66,17 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let failed = fresh.iter().any(|c| !c.passed);
     if let Some(path) = &args.shrink {
         if failed {
-            let small = replay::shrink(&file, &mut start)?;
+            let small = replay::shrink(&file, &fresh, &mut start)?;
             report::write(path, small.json().as_bytes())?;
-            let _ = writeln!(out, "\n{} of {} rows still fail: {}", small.batch(), file.batch(), path.display());
+            let _ = writeln!(
+                out,
+                "\n{} of {} rows and {} of {} classes still fail: {}",
+                small.batch(),
+                file.batch(),
+                small.classes(),
+                file.classes(),
+                path.display()
+            );
         } else {
             let _ = writeln!(out, "\nnothing to shrink: fresh parties do not fail on this step");
         }

@@ -86,7 +86,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let sgd = SgdSpec { batch: args.batch, ..SgdSpec::default() };
     let training = Training { head, layers, hidden, rounding, epsilon: 0.1, sgd };
     training.spec(784)?;
-    report::check_folder(args.json.as_deref())?;
+    report::check_output(args.json.as_deref())?;
     let data = config::data(args.data.as_deref())?;
     let timing = Timing { spec: training.spec(data.train.inputs())?, epochs, steps, seed, links };
     let bar = if std::io::stderr().is_terminal() {

@@ -17,6 +17,8 @@ pub enum Evidence {
     Threshold(Vec<i64>),
     /// What is special about each row.
     Rows(Vec<Row>),
+    /// A function that a constant added to a row leaves unchanged, at one of few heights for each row.
+    Heights(Vec<i64>),
 }
 
 /// What is special about a row of logits.
@@ -33,9 +35,10 @@ pub enum Row {
 /// Reads the differences between the secure result and the model's:
 ///
 /// * rounding: a truncation is one unit off;
-/// * range: a truncation is off by a multiple of 2^(64 - s), or only operands of large magnitude go wrong;
+/// * range: a truncation is off by a multiple of 2^(64 - s), or operands of large magnitude, or rows outside an interval of heights, alone go wrong;
 /// * branch: only elements exactly at a threshold, or of a special case, go wrong;
-/// * encoding: all elements are off by one factor or one constant, or only operands beside a threshold go wrong: the threshold is elsewhere;
+/// * encoding: all elements are off by one factor or one constant, or operands beside a threshold go wrong and all others by a unit at most: the
+///   threshold, or the operand, is elsewhere by less than it takes to be seen away from there;
 /// * approximation: a function is off by little everywhere;
 /// * protocol: anything else.
 pub fn infer(evidence: &Evidence, secure: &[i64], model: &[i64]) -> Cause {
@@ -58,7 +61,7 @@ pub fn infer(evidence: &Evidence, secure: &[i64], model: &[i64]) -> Cause {
             sizes.sort_unstable();
             if all(&|i| operand(i) == 0) {
                 Cause::Branch
-            } else if all(&|i| off(i).unsigned_abs() <= 64.max(model[i].unsigned_abs() / 50)) {
+            } else if all(&|i| off(i).unsigned_abs() <= NEAR.max(model[i].unsigned_abs() / 50)) {
                 Cause::Approximation
             } else if all(&|i| operand(i).unsigned_abs() > sizes[sizes.len() / 2]) {
                 Cause::Range
@@ -79,17 +82,48 @@ pub fn infer(evidence: &Evidence, secure: &[i64], model: &[i64]) -> Cause {
         }
         Evidence::Rows(rows) => {
             let row = |i: usize| rows[i * rows.len() / secure.len()];
+            // Wrong beside a threshold, and everywhere else by a unit at most.
+            let beside_a_threshold = |differing: &[usize]| {
+                let gross = |i: usize| off(i).unsigned_abs() > 1;
+                all(&|i| row(i) != Row::Plain || !gross(i))
+                    && differing.iter().any(|&i| row(i) == Row::Beside && gross(i))
+            };
             if all(&|i| row(i) == Row::Edge) {
                 Cause::Branch
-            } else if all(&|i| row(i) != Row::Plain)
-                || off(differing[0]).abs() > 1 && all(&|i| off(i) == off(differing[0]))
+            } else if all(&|i| row(i) != Row::Plain) || one_constant(&differing, off) || beside_a_threshold(&differing)
             {
                 Cause::Encoding
             } else {
                 Cause::Protocol
             }
         }
+        Evidence::Heights(heights) => {
+            let cols = secure.len() / heights.len();
+            let close = |r: usize| (r * cols..(r + 1) * cols).all(|i| off(i).unsigned_abs() <= NEAR);
+            let (near, far): (Vec<usize>, Vec<usize>) = (0..heights.len()).partition(|&r| close(r));
+            let inside = |h: i64| near.iter().any(|&r| heights[r] <= h) && near.iter().any(|&r| heights[r] >= h);
+            if one_constant(&differing, off) {
+                Cause::Encoding
+            } else if near.len().min(far.len()) >= FEW && !far.iter().any(|&r| inside(heights[r])) {
+                Cause::Range
+            } else {
+                Cause::Protocol
+            }
+        }
     }
+}
+
+/// Units within which a function is near its value.
+const NEAR: u64 = 64;
+
+/// Rows that must be right, and as many wrong, before their heights say anything: with 4 of 48 rows, chance puts one kind into an interval that is free of
+/// the other less than once in 4,000 times.
+const FEW: usize = 4;
+
+/// Whether all that differ do so by one number beyond a rounding.
+fn one_constant(differing: &[usize], off: impl Fn(usize) -> i64) -> bool {
+    let first = off(differing[0]);
+    first.unsigned_abs() > 1 && differing.iter().all(|&i| off(i) == first)
 }
 
 /// Whether secure is model times one number that is neither 0 nor 1, up to two units.
@@ -130,5 +164,29 @@ mod tests {
         assert_eq!(infer(&rows, &at(0), &m), Cause::Branch);
         assert_eq!(infer(&rows, &at(1), &m), Cause::Encoding);
         assert_eq!(infer(&rows, &at(2), &m), Cause::Protocol);
+        // One unit elsewhere beside a gross error beside the threshold; alone, it says nothing of a threshold.
+        let [_, beside, _, _] = at(1);
+        assert_eq!(infer(&rows, &[m[0], beside, m[2], m[3] - 1], &m), Cause::Encoding);
+        assert_eq!(infer(&rows, &[m[0] + 1000, m[1], m[2], m[3] - 1], &m), Cause::Protocol);
+        assert_eq!(infer(&rows, &shifted(1), &m), Cause::Protocol);
+    }
+
+    #[test]
+    fn rows_that_are_right_at_some_heights_only_name_the_range() {
+        let heights: Vec<i64> = (0..48).map(|r| [-1000, 0, 1000][r % 3]).collect();
+        let (evidence, model) = (Evidence::Heights(heights.clone()), vec![7; 96]);
+        // Two elements a row; the first of each that is wrong is off by a number of its own.
+        let wrong = |at: &dyn Fn(usize) -> bool| -> Vec<i64> {
+            (0..96).map(|i| if i % 2 == 0 && at(i / 2) { 7 + 100 * (i as i64 + 1) } else { 8 }).collect()
+        };
+        for part in [&[0][..], &[1], &[2], &[0, 1], &[1, 2]] {
+            let right = |r: usize| part.contains(&(r % 3));
+            assert_eq!(infer(&evidence, &wrong(&|r| !right(r)), &model), Cause::Range, "{part:?}");
+        }
+        assert_eq!(infer(&evidence, &wrong(&|r| r % 3 == 1), &model), Cause::Protocol, "right above and below");
+        assert_eq!(infer(&evidence, &wrong(&|r| r % 5 == 0), &model), Cause::Protocol, "heights do not decide");
+        assert_eq!(infer(&evidence, &wrong(&|r| r == 0), &model), Cause::Protocol, "one row is too few");
+        assert_eq!(infer(&evidence, &wrong(&|_| true), &model), Cause::Protocol);
+        assert_eq!(infer(&evidence, &model.iter().map(|v| v - 9).collect::<Vec<_>>(), &model), Cause::Encoding);
     }
 }

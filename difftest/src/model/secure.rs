@@ -23,7 +23,10 @@ pub struct Secure {
 
 /// The engine's errors name step and party already.
 pub fn failed(e: secure::Error) -> Error {
-    Error::Secure(e.to_string())
+    match e {
+        secure::Error::Misuse(what) => Error::Secure(what),
+        e => Error::Protocol(e.to_string()),
+    }
 }
 
 /// The recorded coins as the integer model takes them.

@@ -6,6 +6,7 @@ use super::store::Store;
 use super::train::{self, Event};
 use crate::error::Error;
 use reference::spec::{Head, Rounding};
+use std::collections::HashSet;
 use std::sync::Mutex;
 
 /// What is varied. Every list in the order in which cells run.
@@ -30,7 +31,7 @@ pub struct Grid {
 impl Grid {
     /// Every cell once.
     pub fn cells(&self) -> Vec<Id> {
-        let mut cells: Vec<Id> = Vec::new();
+        let (mut cells, mut seen) = (Vec::new(), HashSet::new());
         for &side in &self.sides {
             for seed in 1..=self.seeds {
                 for &layers in &self.layers {
@@ -47,7 +48,7 @@ impl Grid {
                                     epochs: self.epochs,
                                     velocity_bits: if f64_side { 0 } else { bits },
                                 };
-                                if !cells.contains(&id) {
+                                if seen.insert(id.clone()) {
                                     cells.push(id);
                                 }
                             }

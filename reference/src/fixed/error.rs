@@ -27,7 +27,7 @@ pub enum ModelError {
         classes: usize,
     },
     /// A real that no ordinary value stands for.
-    #[error("{what}[{index}] is {value}; with {fraction_bits} fraction bits magnitudes must be below {limit}")]
+    #[error("{what}[{index}] is {}; with {fraction_bits} fraction bits magnitudes must be below {limit}", short(*value))]
     Encode {
         /// Which tensor.
         what: String,
@@ -102,4 +102,9 @@ pub enum ModelError {
         /// Elements truncated.
         elements: usize,
     },
+}
+
+/// A value as it is written, without the hundreds of digits that a huge one has.
+fn short(value: f64) -> String {
+    if value.abs() < 1e16 { value.to_string() } else { format!("{value:e}") }
 }

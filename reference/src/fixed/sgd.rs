@@ -1,7 +1,7 @@
 //! Weight update: momentum and learning rate in one truncation a weight.
 //!
 //! computes   V = trunc(M V - (c dW << x), s), W += V, or W += trunc(V, x) with x extra velocity bits; the same for biases
-//! requires   |M V - (c dW << x)| < 2^62 (M < 2^s, c < 2^10: see section 12), |V| < 2^(K-1+x), |W| < 2^(K-1)
+//! requires   |M V - (c dW << x)| < 2^62 (real |V| < 2^(61-s-f-x) and |dW| < 2^(51-2f-x) suffice: section 12), |V| < 2^(K-1+x), |W| < 2^(K-1)
 //! error      one truncation of V a step, at scale f + x; with x > 0 one more in W
 //! source     arithmetic, section 12
 

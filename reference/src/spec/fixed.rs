@@ -105,3 +105,39 @@ impl FixedSpec {
         (0, self.value_bits - 1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thresholds_are_encoded_upwards() {
+        let fixed = FixedSpec::default();
+        assert_eq!(fixed.encode_up(0.1), 6554);
+        assert_eq!(fixed.encode_up(0.5), 32768, "what can be represented stays");
+        assert_eq!(fixed.encode_up(0.5 + 1e-9), 32769, "the least excess counts");
+        assert_eq!(fixed.encode_up(6553.4 / 65536.0), 6554, "to the nearest would be 6553");
+    }
+
+    #[test]
+    fn formats_are_refused_at_their_limits() {
+        let ok = |fraction_bits, value_bits| FixedSpec { fraction_bits, value_bits }.validate().is_ok();
+        assert_eq!([3, 4, 17, 18].map(|f| ok(f, 32)), [false, true, true, false]);
+        for f in [4, 16, 17] {
+            assert_eq!([f + 4, f + 5, 32, 33].map(|k| ok(f, k)), [false, true, true, false], "f = {f}");
+        }
+    }
+
+    #[test]
+    fn a_sum_of_exponentials_lies_in_its_range_or_the_range_is_refused() {
+        let fixed = FixedSpec { fraction_bits: 16, value_bits: 21 };
+        assert_eq!(fixed.exp_sum_range(2), Some((16, 18)));
+        assert_eq!(fixed.exp_sum_range(15), Some((16, 20)), "15 * 2^16 < 2^20 <= the largest ordinary value");
+        assert_eq!(fixed.exp_sum_range(16), None, "16 * 2^16 = 2^20 is no ordinary value");
+        for classes in 1..4096usize {
+            let (lo, hi) = FixedSpec::default().exp_sum_range(classes).unwrap();
+            let most = (classes as i64) << 16;
+            assert!((1 << lo) <= most && most < 1 << hi && most >= 1 << (hi - 1), "{classes}: 2^{lo}..2^{hi}");
+        }
+    }
+}

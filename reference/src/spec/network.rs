@@ -9,6 +9,9 @@ pub struct NetworkSpec {
 }
 
 impl NetworkSpec {
+    /// Weights that a run on all sides holds in about 16 GiB.
+    const MOST_WEIGHTS: u64 = 1 << 25;
+
     /// The paper's networks: `layers` dense layers, hidden layers of `hidden` units.
     pub fn dense(inputs: usize, hidden: usize, classes: usize, layers: usize) -> Self {
         let mut widths = vec![inputs];
@@ -37,7 +40,7 @@ impl NetworkSpec {
         self.widths[0]
     }
 
-    /// Checks: at least one layer, no empty layer, at least two classes, sizes that memory and the dot-product headroom allow.
+    /// Checks: at least one layer, no empty layer, at least two classes, sizes that memory allows.
     ///
     /// # Errors
     /// Names the layer and the limit.
@@ -51,6 +54,22 @@ impl NetworkSpec {
         if self.classes() < 2 || self.classes() > 4096 {
             return Err(SpecError(format!("class count is {}; it must be 2 to 4096", self.classes())));
         }
+        let weights: u64 = self.widths.windows(2).map(|w| w[0] as u64 * w[1] as u64).sum();
+        if weights > Self::MOST_WEIGHTS {
+            return Err(SpecError(format!("the network has {weights} weights; it may have {}", Self::MOST_WEIGHTS)));
+        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_that_no_memory_holds_is_refused_by_its_size() {
+        assert_eq!(NetworkSpec::dense(784, 4096, 10, 3).validate(), Ok(()));
+        let error = NetworkSpec::dense(784, 1 << 20, 10, 3).validate().unwrap_err();
+        assert!(error.0.contains("weights; it may have 33554432"), "{error}");
     }
 }

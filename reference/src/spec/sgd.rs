@@ -39,7 +39,7 @@ pub struct SgdUnits {
 }
 
 impl SgdSpec {
-    /// The largest k: keeps f + k <= 50.
+    /// The largest k: keeps f + k <= 47.
     const MAX_RATE_BITS: i32 = 30;
 
     /// Encodes rate and momentum.
@@ -48,7 +48,7 @@ impl SgdSpec {
     /// for every lr/batch from 2^-21 up to 2^9. For lr = 0.01 and batch 128 this is 655 * 2^-23: the paper's own encoding.
     ///
     /// # Errors
-    /// Batch 0, momentum outside [0, 1), a rate that is not positive, rounds to 0, or is 2^9 or more per row.
+    /// Batch 0, momentum outside [0, 1), a rate that is not positive, rounds to 0, or is 1023.5 or more per row.
     pub fn units(&self, fixed: FixedSpec) -> Result<SgdUnits, SpecError> {
         if self.batch == 0 || self.batch > 1 << 20 {
             return Err(SpecError(format!("batch is {}; it must be 1 to {}", self.batch, 1 << 20)));
@@ -73,7 +73,7 @@ impl SgdSpec {
         let k = (0..=Self::MAX_RATE_BITS).rev().find(|&k| (rate * 2f64.powi(k)).round() < 1024.0);
         let Some(k) = k else {
             return Err(SpecError(format!(
-                "learning rate {} is too large: learning rate / batch must be below 1024",
+                "learning rate {} is too large: learning rate / batch must be below 1023.5",
                 self.learning_rate
             )));
         };

@@ -47,8 +47,11 @@ pub async fn forward(p: &Party, x: Matrix<'_>, layer: &LayerShare, name: &str) -
 pub async fn relu(p: &Party, z: &Share) -> Result<(Share, Share)> {
     let (rows, cols) = z.shape();
     let z = z.clone().reshape(1, rows * cols);
-    let below = if planted(Fault::ReluAtZero) { z.clone().plus_public(p.id, 1) } else { z.clone() };
-    let positive = sign(p, &below.map(u64::wrapping_neg)).await?;
+    let mut below = z.map(u64::wrapping_neg);
+    if planted(Fault::ReluAtZero) {
+        below = below.plus_public(p.id, -1);
+    }
+    let positive = sign(p, &below).await?;
     let (mask, value) = select_with_bit(p, &positive, &z).await?;
     Ok((mask.reshape(rows, cols), value.reshape(rows, cols)))
 }

@@ -4,13 +4,13 @@ use super::dense::{LayerShare, backward, forward, gradients, relu};
 use super::heads::{self, HeadShare};
 use super::sgd::update;
 use crate::error::{Error, Result};
+use crate::join::join_all;
 use crate::party::Party;
 use crate::protocol::argmax::argmax;
 use crate::protocol::convert::to_ring;
 use crate::protocol::multiply::{Matrix, dot_rows};
 use crate::protocol::reveal::reveal;
 use crate::share::Share;
-use futures_util::future::try_join_all;
 use reference::spec::{ProbePoint, TrainSpec};
 
 /// The logits of a batch and what backward needs: activations and masks of the hidden layers.
@@ -70,7 +70,7 @@ pub async fn step(
     }
     // All layers' updates side by side, in the same rounds.
     let updates = (1..).zip(layers.iter_mut()).zip(gradient_of.into_iter().rev());
-    try_join_all(updates.map(|((l, layer), (dw, db))| async move { update(p, l, layer, dw, &db, sgd).await })).await?;
+    join_all(updates.map(|((l, layer), (dw, db))| async move { update(p, l, layer, dw, &db, sgd).await })).await?;
     Ok((head, logits))
 }
 

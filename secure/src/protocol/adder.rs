@@ -313,6 +313,32 @@ mod tests {
         }
     }
 
+    /// Bits by hand: the query has 2^c - 1 bits a chunk of c, an answer one bit for each G and each P but the lowest, from two parties.
+    #[test]
+    fn the_cost_is_what_the_constants_say() {
+        const N: usize = 128;
+        let bits_of = |bits: u64, rounds: u64| Cost { rounds, bits_per_element: bits };
+        for (width, cost) in [(1, bits_of(1 + 2, 2)), (4, bits_of(15 + 2, 2)), (7, bits_of(15 + 7 + 6 + 3, 3))] {
+            assert_eq!(carry_cost(width), cost, "width {width}");
+        }
+        assert_eq!(low_sum_cost(5), bits_of(31 + 10, 2));
+        for width in 1..=63u32 {
+            let planes = vec![0; width as usize * N / 64];
+            let spent = |program: &(dyn Fn(&Party) -> Result<BitShare> + Sync)| {
+                let (_, spent, _) = world(FixedSpec::default(), Rounding::Nearest, program);
+                (spent.rounds, spent.bytes * 8 / N as u64)
+            };
+            let cost = carry_cost(width);
+            let found = spent(&|p| p.run(carry(p, &planes, width, 1, N)));
+            assert_eq!(found, (cost.rounds, cost.bits_per_element), "carry, width {width}");
+            if width <= 5 {
+                let cost = low_sum_cost(width);
+                let found = spent(&|p| p.run(low_sum(p, &planes, width, N)));
+                assert_eq!(found, (cost.rounds, cost.bits_per_element), "low_sum, width {width}");
+            }
+        }
+    }
+
     #[test]
     fn long_numbers_and_long_carries() {
         let mut rng = ChaCha12Rng::seed_from_u64(5);

@@ -2,7 +2,7 @@
 //!
 //! computes   bit K - 1 of x mod 2^K (K value bits of the specification): \[x < 0\] for |x| < 2^(K-1)
 //! requires   |x| < 2^(K-1) for the meaning; the bit itself is exact for every x
-//! cost       2 + ceil(log2(ceil((K-1) / 4))) rounds, 5 for K = 32; bits an element: [`sign_cost`] (about 25 bytes)
+//! cost       2 + ceil(log2(ceil((K-1) / 4))) rounds, 5 for K = 32; bits an element: [`sign_cost`] (22 bytes for K = 32)
 //! reveals    nothing
 //! source     own; the view x = (x_0 + x_1) + x_2 with the two numbers known to different parties is ABY3's (Mohassel and Rindal, CCS 2018)
 

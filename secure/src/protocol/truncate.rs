@@ -5,7 +5,7 @@
 //! cost       probabilistic, fused with a product: 3 rounds, 24 bytes + s bits (rounded up to 16, 32 or 64) + 2 bits an element
 //!            ([`probabilistic_cost`]); nearest: the product's resharing, an s-bit carry and 2 rounds ([`nearest_cost`])
 //! error      probabilistic: in (-1, 1) units, mean 0; nearest: at most 1/2 unit
-//! reveals    nothing by its messages; the probabilistic coin depends on party 0's view (see "The coin")
+//! reveals    nothing by its messages; the probabilistic coin depends on what single parties know (see "The coin")
 //! source     own variant of the two-party truncation with a helper; compare Dalskov, Escudero and Keller, *Secure evaluation of
 //!            quantized neural networks* (PETS 2020)
 //!
@@ -38,8 +38,10 @@
 //!
 //! # The coin
 //!
-//! c = [x0 mod 2^s < m mod 2^s]. Given v, it is independent of everything but x0: party 0, who knows x0, learns something of v mod 2^s
-//! if it ever learns c. That is the known caveat of probabilistic truncation; nearest rounding does not have it.
+//! c = [x0 mod 2^s < m mod 2^s]. Given v, it is a function of x0 alone, and equally of m = x0 - V': party 0, who knows x0, and party 1, who knows m,
+//! learn something of v mod 2^s if they ever learn c; so does party 2 where the operand is a replicated value ([`truncate`]), for it then holds z_0 and
+//! r. Nobody learns c from a truncation; who opens a value that depends on it, weights for instance, tells some of it. That is the known caveat
+//! of probabilistic truncation; nearest rounding does not have it.
 //!
 //! # Nearest
 //!
@@ -168,10 +170,12 @@ async fn probabilistic_0(p: &Party, mut z: Vec<u64>, shift: u32, name: &str) -> 
     p.hear(STEP, [0, 0]).await;
 
     // All that does not depend on party 1 is done before its message is waited for.
-    let mut r_0 = vec![0; n];
-    for (k, (z, r_0)) in z.chunks_mut(PIECE).zip(r_0.chunks_mut(PIECE)).enumerate() {
-        r_0_draw.fill(k * PIECE, r_0);
-        shifted_0(z, r_0, shift);
+    let (mut r_0, mut piece) = (Vec::with_capacity(n), [0; PIECE]);
+    for (k, z) in z.chunks_mut(PIECE).enumerate() {
+        let piece = &mut piece[..z.len()];
+        r_0_draw.fill(k * PIECE, piece);
+        shifted_0(z, piece, shift);
+        r_0.extend_from_slice(piece);
     }
     {
         let heard = p.hear(STEP, [0, words + n]).await;
@@ -369,8 +373,10 @@ async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> 
     if p.id != PartyId::P2 {
         p.note_truncation(name, shift, &known);
     }
-    let low: Vec<u64> = if p.id == PartyId::P0 { known.iter().map(|v| !v).collect() } else { known.clone() };
-    let planes = planes_of(&low, 1, n, 0, shift);
+    let planes = match p.id {
+        PartyId::P0 => planes_of(&known.iter().map(|v| !v).collect::<Vec<_>>(), 1, n, 0, shift),
+        _ => planes_of(&known, 1, n, 0, shift),
+    };
     let last = two_sided_bits(p, &carry(p, &planes, shift, 1, n).await?);
 
     let (t, up) = (p.ticket(), 64 - shift);
@@ -380,32 +386,29 @@ async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> 
             let c_0 = p.stream(0).words(t, C_0, n);
             let u_0 = p.stream(0).words(t, U_0, n);
             let mut own = p.stream(0).words(t, R_0, n);
-            let mut next = vec![0; n];
-            for i in 0..n {
-                next[i] = (known[i] >> shift).wrapping_sub(OFFSET >> shift).wrapping_sub(last[i]).wrapping_sub(own[i]);
-            }
+            let mut next = known;
             p.say(STEP, Neighbour::Next, |m| {
-                m.extend((0..n).map(|i| last[i].wrapping_sub(c_0[i])));
-                m.extend((0..n).map(|i| (!known[i] >> 63).wrapping_sub(u_0[i])));
+                m.extend(last.iter().zip(&c_0).map(|(c, mask)| c.wrapping_sub(*mask)));
+                m.extend(next.iter().zip(&u_0).map(|(x0, mask)| (!x0 >> 63).wrapping_sub(*mask)));
+                shifted_0(&mut next, &own, shift);
+                minus(&mut next, &last);
                 m.extend_from_slice(&next);
             });
             p.hear(STEP, [0, 0]).await;
             let heard = p.hear(STEP, [n, n]).await;
-            let (from_2, from_1) = (heard.from(Neighbour::Previous), heard.from(Neighbour::Next));
-            for i in 0..n {
-                own[i] = own[i].wrapping_add(from_2[i]);
-                next[i] = next[i].wrapping_add(from_1[i]);
-            }
+            plus(&mut own, &heard.from(Neighbour::Previous));
+            plus(&mut next, &heard.from(Neighbour::Next));
             (own, next)
         }
         PartyId::P1 => {
             let message = p.hear(STEP, [3 * n, 0]).await.take(Neighbour::Previous);
             let (c_1, rest) = message.split_at(n);
             let (u_1, base) = rest.split_at(n);
-            let (mine, component_2) = nearest_products(p, t, &known, &last, c_1, u_1, shift, up, RHO_1);
+            let (mut mine, component_2) = nearest_products(p, t, &known, &last, c_1, u_1, shift, up, RHO_1);
             p.say(STEP, Neighbour::Previous, |m| m.extend_from_slice(&mine));
             p.hear(STEP, [0, 0]).await;
-            (base.iter().zip(&mine).map(|(b, v)| b.wrapping_add(*v)).collect(), component_2)
+            plus(&mut mine, base);
+            (mine, component_2)
         }
         PartyId::P2 => {
             p.hear(STEP, [0, 0]).await;
@@ -418,6 +421,20 @@ async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> 
         }
     };
     Ok(Share::new(x.rows, x.cols, own, next))
+}
+
+wide_fn! {
+    /// z += v.
+    fn plus(z: &mut [u64], v: &[u64]) {
+        z.iter_mut().zip(v).for_each(|(z, v)| *z = z.wrapping_add(*v));
+    }
+}
+
+wide_fn! {
+    /// z -= v.
+    fn minus(z: &mut [u64], v: &[u64]) {
+        z.iter_mut().zip(v).for_each(|(z, v)| *z = z.wrapping_sub(*v));
+    }
 }
 
 /// 2 l c_j + 2^(64-s) w u_j under this party's mask, and component 2: -(m >> s) - l plus both masks.
@@ -436,15 +453,30 @@ fn nearest_products(
     let n = m.len();
     let mut mine = vec![0; n];
     let mut component_2 = p.stream(2).words(t, mask, n);
-    for i in 0..n {
-        let w = if planted(Fault::BorrowDropped) { 0 } else { m[i] >> 63 };
-        mine[i] = (2 * l[i]).wrapping_mul(c[i]).wrapping_add(w.wrapping_mul(u[i]) << up).wrapping_sub(component_2[i]);
-    }
+    chosen(&mut mine, m, l, c, u, up, &component_2);
     p.stream(2).add(t, RHO_1 + RHO_2 - mask, &mut component_2);
-    for i in 0..n {
-        component_2[i] = component_2[i].wrapping_sub(m[i] >> shift).wrapping_sub(l[i]);
-    }
+    minus_known(&mut component_2, m, shift, l);
     (mine, component_2)
+}
+
+wide_fn! {
+    /// out = 2 l c + 2^up w u - mask, the bits l and w = msb(m) being this party's own.
+    fn chosen(out: &mut [u64], m: &[u64], l: &[u64], c: &[u64], u: &[u64], up: u32, mask: &[u64]) {
+        let n = out.len();
+        let (m, l, c, u, mask) = (&m[..n], &l[..n], &c[..n], &u[..n], &mask[..n]);
+        let kept = if planted(Fault::BorrowDropped) { 0 } else { u64::MAX };
+        for i in 0..n {
+            let w = (m[i] >> 63).wrapping_neg() & kept;
+            out[i] = (l[i].wrapping_neg() & c[i] << 1).wrapping_add(w & u[i] << up).wrapping_sub(mask[i]);
+        }
+    }
+}
+
+wide_fn! {
+    /// z -= (m >> s) + l.
+    fn minus_known(z: &mut [u64], m: &[u64], shift: u32, l: &[u64]) {
+        z.iter_mut().zip(m.iter().zip(l)).for_each(|(z, (m, l))| *z = z.wrapping_sub(m >> shift).wrapping_sub(*l));
+    }
 }
 
 /// Adds the mask r to a piece of z, or takes it away.
@@ -573,6 +605,41 @@ mod tests {
                 let coin = i64::from(low(x0[i]) < low(m[i]));
                 assert_eq!(y, (v[i] >> shift) + coin, "{} >> {shift}", v[i]);
                 assert!(coin == 0 || low(v[i] as u64) != 0, "an exact multiple never moves");
+            }
+        }
+    }
+
+    /// Around the length of a piece and the widths of packed words, replicated and as a product: floor plus the recorded coin.
+    #[test]
+    fn long_vectors_are_truncated_element_by_element() {
+        let mut rng = ChaCha12Rng::seed_from_u64(11);
+        for n in [PIECE - 1, PIECE, PIECE + 1, PIECE + 63, 2 * PIECE + 63] {
+            let v: Vec<i64> = (0..n).map(|i| rng.random::<i64>() >> (2 + i % 50)).collect();
+            let x = share(1, n, &v);
+            for shift in [1, 15, 16, 17, 31, 32, 33, 39, 61] {
+                for product in [false, true] {
+                    let (y, _, records) = world(FixedSpec::default(), Rounding::Probabilistic, |p| {
+                        let x = &x[p.id.index()];
+                        p.run(async {
+                            match product {
+                                true => truncate_product(p, x.parts(), shift, "t").await,
+                                false => truncate(p, x, shift, "t").await,
+                            }
+                        })
+                    });
+                    let (x0, m) = (&records[0].truncations[0].part, &records[1].truncations[0].part);
+                    let low = |v: u64| v & ((1 << shift) - 1);
+                    let want: Vec<i64> = (0..n).map(|i| (v[i] >> shift) + i64::from(low(x0[i]) < low(m[i]))).collect();
+                    assert_eq!(open(&y), want, "{n} elements, shift {shift}");
+                }
+                let (y, ..) = world(FixedSpec::default(), Rounding::Nearest, |p| {
+                    p.run(truncate(p, &x[p.id.index()], shift, "t"))
+                });
+                let half = 1i128 << (shift - 1);
+                let want: Vec<i64> = v.iter().map(|&v| ((i128::from(v) + half) >> shift) as i64).collect();
+                let inside = |v: &i64| i128::from(*v) + half < 1 << 62;
+                let all = open(&y).into_iter().zip(want).zip(&v).filter(|(_, v)| inside(v));
+                all.for_each(|((y, want), v)| assert_eq!(y, want, "{v} >> {shift}, nearest, {n} elements"));
             }
         }
     }

@@ -75,6 +75,24 @@ fn no_element_leaves_the_bound_of_a_run_and_the_largest_come_near_it() {
     }
 }
 
+/// One reciprocal serves a whole row, so weights of one sign add its coin up: ten classes, ten times half a unit.
+#[test]
+fn a_coin_that_the_classes_of_a_row_share_is_not_taken_for_ten() {
+    for head in [Head::ReluProb, Head::ReluProbCut, Head::ReluEps] {
+        let spec = spec(head, Rounding::Probabilistic, 1, 0);
+        let rules = HeadRules::fixed(&spec);
+        let none = [0.0; 10];
+        let logits = Logits { x: &[1.0; 10], fixed: &none, deviation: &none, radius: &none, label: 3 };
+        let elements = logits.gradient(&spec, &rules).expect("nothing is undecided");
+        let row = |of: fn(&Element) -> f64| Array2::from_shape_fn((1, 10), |(_, i)| of(&elements[i]));
+        let g = Split { fixed: row(|e| e.fixed), fresh: row(|e| e.fresh), inherited: row(|e| e.inherited) };
+        let through = g.product(Array2::ones((10, 1)).view(), 0.0);
+        let coin = rules.errors.unit / 2.0;
+        assert!(through.inherited[[0, 0]] >= 10.0 * coin, "{head}: {} of {coin}", through.inherited[[0, 0]]);
+        assert!(g.squared()[[0, 3]].sqrt() >= 2f64.sqrt() * coin, "{head}: the label has a coin of its own");
+    }
+}
+
 #[test]
 fn the_failure_probability_is_the_stated_one() {
     for n in [1, 1000, 1 << 40] {

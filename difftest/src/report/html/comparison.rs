@@ -9,8 +9,11 @@ use crate::watch;
 /// The whole page.
 pub fn comparison(report: &Report) -> String {
     let mut page = Page::new("difftest: secure training against f64 and the integer model");
-    page.push(&format!("<pre>{}</pre>", escape(&text::heading(&report.config))));
-    page.push(&format!("<pre>{}</pre>", escape(&report.command)));
+    let scrolling = |what: &str, text: &str| {
+        format!("<pre tabindex=\"0\" role=\"region\" aria-label=\"{what}\">{}</pre>", escape(text))
+    };
+    page.push(&scrolling("configuration", &text::heading(&report.config)));
+    page.push(&scrolling("command", &report.command));
 
     page.heading("Checks");
     let mut table = Table::new("The named checks of this run.", ["check", "verdict", "what was checked"]);

@@ -410,13 +410,14 @@ fn curves(page: &mut Page, found: &Findings) {
 /// Error against its bound, the deepest network of each rounding.
 fn nearness(page: &mut Page, found: &Findings) {
     let ids = || found.cells.iter().filter_map(|c| c.parse::<Id>().ok()).filter(|id| id.velocity_bits == 0);
+    let first = ids().map(|id| id.seed).min();
     let told = |id: &Id| found.nearness.iter().any(|n| n.cell == id.to_string());
     let Some(deepest) = ids().filter(|id| told(id)).map(|id| id.layers).max() else { return };
     let mut plots = Vec::new();
     for rounding in Rounding::ALL {
         for tensor in ["logits", "head_gradient", "layer1/dW"] {
             let mut series = Vec::new();
-            for id in ids().filter(|id| (id.layers, id.rounding, id.seed) == (deepest, Some(rounding), 1)) {
+            for id in ids().filter(|id| (id.layers, id.rounding, Some(id.seed)) == (deepest, Some(rounding), first)) {
                 let cell = id.to_string();
                 let points = |of: fn(&Nearness) -> f64| {
                     let mine = found.nearness.iter().filter(|n| n.cell == cell && n.tensor == tensor);

@@ -3,6 +3,7 @@
 use super::escape;
 use plotters::coord::Shift;
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
@@ -139,6 +140,12 @@ impl Plot {
         for (stroke, points) in lines {
             let series = LineSeries::new(points.iter().copied(), stroke.code().stroke_width(2));
             chart.draw_series(series).map_err(|e| e.to_string())?;
+            // The number of its colour, for those who do not see colours: at another place on each line, so that they keep apart.
+            if let Some(&at) = points.get(points.len() * usize::from(stroke.colour) / 7) {
+                let style = ("sans-serif", 15).into_text_style(area).pos(Pos::new(HPos::Center, VPos::Bottom));
+                let number = Text::new(stroke.colour.to_string(), at, style);
+                chart.draw_series(std::iter::once(number)).map_err(|e| e.to_string())?;
+            }
         }
         area.present().map_err(|e| e.to_string())
     }
@@ -170,7 +177,8 @@ pub fn legend(plots: &[Plot]) -> String {
         let hex = stroke.hex();
         format!(
             "<li><svg viewBox=\"0 0 36 12\" aria-hidden=\"true\"><line x1=\"0\" y1=\"6\" x2=\"36\" y2=\"6\" stroke-width=\"3\" \
-             stroke=\"{hex}\"/></svg> {}</li>",
+             stroke=\"{hex}\"/></svg> {} {}</li>",
+            stroke.colour,
             escape(name)
         )
     };
@@ -203,7 +211,8 @@ mod tests {
         }
         assert!(include_str!("style.css").contains("svg [stroke=\"#000012\"]"));
         assert_eq!(markup.matches("stroke=\"#000012\"").count(), 1);
-        assert!(legend(&[plot(vec![])]).contains("softmax"));
+        assert!(legend(&[plot(vec![])]).contains("2 softmax"));
+        assert!(markup.contains(">\n2\n</text>"), "the line says which it is without its colour:\n{markup}");
     }
 
     #[test]

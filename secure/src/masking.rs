@@ -1,0 +1,124 @@
+//! Every message of every protocol is masked. On a share whose three components are zero a message is its mask and nothing else, so it must
+//! look like one: no word twice, every bit set half of the time. A mask that is missing, that cancels or that serves two messages shows here and
+//! nowhere in the results.
+
+use crate::error::Result;
+use crate::net::memory::network;
+use crate::net::recorded::{Recorded, Transcript};
+use crate::party::{Party, PartyId, TruncationView};
+use crate::protocol::adder::{carry, low_sum};
+use crate::protocol::boolean::and;
+use crate::protocol::convert::to_ring;
+use crate::protocol::input::{bits_from_party_0, from_party_0};
+use crate::protocol::multiply::multiply;
+use crate::protocol::select::{select, select_with_bit};
+use crate::protocol::truncate::truncate;
+use crate::share::{BitShare, Share};
+use reference::spec::{FixedSpec, Rounding};
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+/// Elements of every operand: a multiple of 64, so that no message ends in padding.
+const N: usize = 1 << 15;
+
+/// Words by who said them: "step from party i to j".
+type Words = BTreeMap<String, Vec<u64>>;
+
+/// What was said, and what each party noted of its truncations. The seeds are fixed, so that a verdict by chance cannot come and go.
+fn said(rounding: Rounding, program: impl AsyncFn(&Party) -> Result<()> + Sync) -> (Words, Vec<Vec<TruncationView>>) {
+    let (transcript, program) = (Transcript::default(), &program);
+    let said: Vec<_> = std::thread::scope(|scope| {
+        let parties: Vec<_> = PartyId::ALL
+            .into_iter()
+            .zip(network(Duration::from_secs(30)))
+            .map(|(id, link)| {
+                let link = Box::new(Recorded::new(link, id, transcript.clone()));
+                scope.spawn(move || {
+                    let seed = Some([7 + id.index() as u8; 16]);
+                    let p = Party::connect(id, FixedSpec::default(), rounding, link, seed).expect("set-up");
+                    p.record(true);
+                    p.run(program(&p)).expect("protocol");
+                    (id, p.record(false))
+                })
+            })
+            .collect();
+        parties.into_iter().map(|p| p.join().expect("party")).collect()
+    });
+    let messages = transcript.take();
+    let (mut out, mut views) = (Words::new(), Vec::new());
+    for (from, record) in said {
+        views.push(record.truncations);
+        for s in record.said.iter().filter(|s| !s.words.is_empty()) {
+            let sent = |m: &&crate::net::recorded::Message| (m.from, m.exchange, m.to) == (from, s.exchange, s.to);
+            let message = messages.iter().find(sent).expect("what was said was sent");
+            let words = out.entry(format!("{} from party {from} to {}", s.step, s.to)).or_default();
+            words.extend_from_slice(&message.words[s.words.clone()]);
+        }
+    }
+    (out, views)
+}
+
+/// Words that must look random. By Hoeffding's inequality one of the 64 frequencies is further from 1/2 than `t` with a probability below 2^-40.
+fn looks_random(what: &str, said: &Words) {
+    assert!(!said.is_empty(), "{what} says nothing");
+    let mut seen = HashSet::new();
+    for (name, words) in said {
+        let n = words.len() as f64;
+        let t = (47.0 * std::f64::consts::LN_2 / (2.0 * n)).sqrt();
+        assert!(t < 0.25, "{what}, {name}: {n} words are too few to tell");
+        for bit in 0..64 {
+            let ones = words.iter().filter(|w| *w >> bit & 1 == 1).count() as f64;
+            assert!((ones / n - 0.5).abs() <= t, "{what}, {name}: bit {bit} is set in {ones} of {n} words");
+        }
+        for w in words {
+            assert!(seen.insert(w), "{what}, {name}: the word {w:#x} is said twice");
+        }
+    }
+}
+
+#[test]
+fn messages_about_zeros_are_masks_and_nothing_else() {
+    let zeros = || Share::zeros(1, N);
+    let bits = || BitShare { blocks: 1, len: N, own: vec![0; N / 64], next: vec![0; N / 64] };
+    let known = |p: &Party, n: usize| if p.id == PartyId::P0 { vec![0; n] } else { vec![] };
+    let check = |what: &str, said: (Words, Vec<Vec<TruncationView>>)| looks_random(what, &said.0);
+
+    let nearest = Rounding::Nearest;
+    check("input", said(nearest, async |p| from_party_0(p, &known(p, N), N).await.map(drop)));
+    check("input of bits", said(nearest, async |p| bits_from_party_0(p, &known(p, N / 64), 1, N).await.map(drop)));
+    check("multiply", said(nearest, async |p| multiply(p, &zeros(), &zeros()).await.map(drop)));
+    check("and", said(nearest, async |p| and(p, &bits(), &bits()).await.map(drop)));
+    check("bit to ring", said(nearest, async |p| to_ring(p, &bits()).await.map(drop)));
+    check("select", said(nearest, async |p| select(p, &bits(), &zeros()).await.map(drop)));
+    check("select with bit", said(nearest, async |p| select_with_bit(p, &bits(), &zeros()).await.map(drop)));
+    for width in [1, 4, 5, 17] {
+        let planes = vec![0; width as usize * N / 64];
+        check("carry", said(nearest, async |p| carry(p, &planes, width, 1, N).await.map(drop)));
+    }
+    let planes = vec![0; 5 * N / 64];
+    check("low sum", said(nearest, async |p| low_sum(p, &planes, 5, N).await.map(drop)));
+    for rounding in Rounding::ALL {
+        for shift in [1, 16, 17, 32, 39, 61] {
+            check("truncate", said(rounding, async |p| truncate(p, &zeros(), shift, "t").await.map(drop)));
+        }
+    }
+}
+
+/// The bits that parties 0 and 1 exchange in a probabilistic truncation are random by themselves, the most significant bits of uniform numbers. Their
+/// masks show only when those are taken away.
+#[test]
+fn the_borrow_of_a_truncation_is_masked_on_both_sides() {
+    let (said, views) =
+        said(Rounding::Probabilistic, async |p| truncate(p, &Share::zeros(1, N), 16, "t").await.map(drop));
+    let most_significant = |party: usize| -> Vec<u64> {
+        let word = |c: &[u64]| c.iter().enumerate().fold(0, |w, (k, v)| w | (v >> 63) << k);
+        views[party][0].part.chunks(64).map(word).collect()
+    };
+    let masks = |from: usize, to: usize, own: Vec<u64>| -> Words {
+        let name = format!("truncate from party {from} to {to}");
+        Words::from([(name.clone(), said[&name].iter().zip(own).map(|(said, own)| said ^ own).collect())])
+    };
+    // Party 0 says NOT msb(x0) ^ a first, party 1 says msb(m) ^ b first.
+    looks_random("the mask a", &masks(0, 1, most_significant(0).into_iter().map(|w| !w).collect()));
+    looks_random("the mask b", &masks(1, 0, most_significant(1)));
+}
