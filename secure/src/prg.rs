@@ -61,14 +61,8 @@ impl Stream {
 
     /// The first `n` words of a draw.
     pub fn words(&self, ticket: Ticket, purpose: u8, n: usize) -> Vec<u64> {
-        let draw = self.draw(ticket, purpose);
-        // Through a piece in the first-level cache: a vector filled with zeros first would be written twice.
-        let (mut out, mut piece) = (Vec::with_capacity(n), [0; 1024]);
-        while out.len() < n {
-            let piece = &mut piece[..1024.min(n - out.len())];
-            draw.fill(out.len(), piece);
-            out.extend_from_slice(piece);
-        }
+        let mut out = vec![0; n];
+        self.draw(ticket, purpose).fill(0, &mut out);
         out
     }
 

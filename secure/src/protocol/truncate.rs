@@ -170,12 +170,10 @@ async fn probabilistic_0(p: &Party, mut z: Vec<u64>, shift: u32, name: &str) -> 
     p.hear(STEP, [0, 0]).await;
 
     // All that does not depend on party 1 is done before its message is waited for.
-    let (mut r_0, mut piece) = (Vec::with_capacity(n), [0; PIECE]);
-    for (k, z) in z.chunks_mut(PIECE).enumerate() {
-        let piece = &mut piece[..z.len()];
-        r_0_draw.fill(k * PIECE, piece);
-        shifted_0(z, piece, shift);
-        r_0.extend_from_slice(piece);
+    let mut r_0 = vec![0; n];
+    for (k, (z, r_0)) in z.chunks_mut(PIECE).zip(r_0.chunks_mut(PIECE)).enumerate() {
+        r_0_draw.fill(k * PIECE, r_0);
+        shifted_0(z, r_0, shift);
     }
     {
         let heard = p.hear(STEP, [0, words + n]).await;
