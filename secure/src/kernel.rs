@@ -129,13 +129,12 @@ impl Kernel {
     /// `out = A · B`, or `out += A · B` if `accumulate`, over Z_2^64 (everything wraps): A is m × k, B is k × n, `out` is m × n row-major.
     ///
     /// Panics if the shapes do not fit or if the kernel is not available: both are faults of the caller, not of any input.
-    pub fn matmul<'a>(self, a: View, b: impl Into<Operand<'a>>, out: &mut [u64], accumulate: bool) {
+    pub fn matmul(self, a: View, b: View, out: &mut [u64], accumulate: bool) {
         self.matmul_on(1, a, b, out, accumulate);
     }
 
     /// The same on up to `threads` threads of rayon's pool. The result does not depend on their number.
-    pub fn matmul_on<'a>(self, threads: usize, a: View, b: impl Into<Operand<'a>>, out: &mut [u64], accumulate: bool) {
-        let b = b.into();
+    pub fn matmul_on(self, threads: usize, a: View, b: View, out: &mut [u64], accumulate: bool) {
         let ((m, k), (depth, n)) = (a.shape(), b.shape());
         assert_eq!(k, depth, "a {m} × {k} matrix cannot be multiplied by a {depth} × {n} one");
         assert_eq!(
@@ -157,62 +156,24 @@ impl Kernel {
         const WORTH_A_THREAD: usize = 1 << 19;
         let threads = threads.min(m * k * n / WORTH_A_THREAD).clamp(1, m);
         if threads == 1 {
-            return self.rows(a, 0, &b, out, accumulate);
+            return self.rows(a, 0, b, out, accumulate);
         }
         let rows = m.div_ceil(threads).next_multiple_of(16);
-        out.par_chunks_mut(rows * n).enumerate().for_each(|(i, out)| self.rows(a, i * rows, &b, out, accumulate));
-    }
-
-    /// B in this kernel's panels, for an operand of several products.
-    pub fn pack(self, b: View) -> Packed {
-        let (rows, cols) = b.shape();
-        let panels = match self {
-            Kernel::Portable => blocked::pack(portable::Portable, b),
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => avx2::Avx2::new().expect("AVX2 is not available").pack(b),
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Amx if !is_thin(b.shape()) => {
-                return Packed { kernel: self, rows, cols, data: Layout::Tiles(amx::pack(b)) };
-            }
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 | Kernel::Amx => avx512::Avx512::new().expect("AVX-512 is not available").pack(b),
-            #[cfg(not(target_arch = "x86_64"))]
-            _ => panic!("{} is not available", self.name()),
-        };
-        Packed { kernel: self, rows, cols, data: Layout::Panels(panels) }
+        out.par_chunks_mut(rows * n).enumerate().for_each(|(i, out)| self.rows(a, i * rows, b, out, accumulate));
     }
 
     /// Rows `first..` of the product, as many as `out` has.
-    fn rows(self, a: View, first: usize, b: &Operand, out: &mut [u64], accumulate: bool) {
-        let shape = b.shape();
-        let b = match b {
-            Operand::View(view) => blocked::Right::View(*view),
-            Operand::Packed(packed) => {
-                assert_eq!(packed.kernel, self, "the operand was packed for another kernel");
-                match &packed.data {
-                    Layout::Panels(panels) => blocked::Right::Packed(panels),
-                    #[cfg(target_arch = "x86_64")]
-                    Layout::Tiles(tiles) => {
-                        return amx::run(a, first, amx::Right::Packed(tiles), shape, out, accumulate);
-                    }
-                }
-            }
-        };
+    fn rows(self, a: View, first: usize, b: View, out: &mut [u64], accumulate: bool) {
         match self {
-            Kernel::Portable => blocked::product(portable::Portable, a, first, b, shape, out, accumulate),
+            Kernel::Portable => blocked::product(portable::Portable, a, first, b, out, accumulate),
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => {
-                avx2::Avx2::new().expect("AVX2 is not available").product(a, first, b, shape, out, accumulate)
+            Kernel::Avx2 => avx2::Avx2::new().expect("AVX2 is not available").product(a, first, b, out, accumulate),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Amx if !is_thin(b.shape()) => amx::run(a, first, b, out, accumulate),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 | Kernel::Amx => {
+                avx512::Avx512::new().expect("AVX-512 is not available").product(a, first, b, out, accumulate)
             }
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 | Kernel::Amx => match b {
-                blocked::Right::View(view) if self == Kernel::Amx && !is_thin(shape) => {
-                    amx::run(a, first, amx::Right::View(view), shape, out, accumulate)
-                }
-                _ => avx512::Avx512::new()
-                    .expect("AVX-512 is not available")
-                    .product(a, first, b, shape, out, accumulate),
-            },
             #[cfg(not(target_arch = "x86_64"))]
             _ => panic!("{} is not available", self.name()),
         }
@@ -223,58 +184,6 @@ impl Kernel {
 #[cfg(target_arch = "x86_64")]
 fn is_thin((depth, _): (usize, usize)) -> bool {
     depth < 32
-}
-
-/// [`Kernel::matmul`] by the [selected](Kernel::selected) kernel.
-pub fn matmul<'a>(a: View, b: impl Into<Operand<'a>>, out: &mut [u64], accumulate: bool) {
-    Kernel::selected().matmul(a, b, out, accumulate);
-}
-
-/// A right operand packed once by [`Kernel::pack`].
-#[derive(Clone, Debug)]
-pub struct Packed {
-    kernel: Kernel,
-    rows: usize,
-    cols: usize,
-    data: Layout,
-}
-
-#[derive(Clone, Debug)]
-enum Layout {
-    Panels(Vec<u64>),
-    #[cfg(target_arch = "x86_64")]
-    Tiles(Vec<amx::Tile>),
-}
-
-/// A right operand: a [`View`], or [`Packed`] already.
-#[derive(Clone, Copy, Debug)]
-pub enum Operand<'a> {
-    /// Packed during the product.
-    View(View<'a>),
-    /// Packed before.
-    Packed(&'a Packed),
-}
-
-impl Operand<'_> {
-    /// (rows, columns) as the product sees them.
-    pub fn shape(&self) -> (usize, usize) {
-        match self {
-            Operand::View(view) => view.shape(),
-            Operand::Packed(packed) => (packed.rows, packed.cols),
-        }
-    }
-}
-
-impl<'a> From<View<'a>> for Operand<'a> {
-    fn from(view: View<'a>) -> Self {
-        Operand::View(view)
-    }
-}
-
-impl<'a> From<&'a Packed> for Operand<'a> {
-    fn from(packed: &'a Packed) -> Self {
-        Operand::Packed(packed)
-    }
 }
 
 #[cfg(test)]

@@ -3,10 +3,9 @@
 use super::dense::{self, Layer};
 use super::sgd::Scratch;
 use super::{Error, RealHead, check_labels};
+use crate::batches::glorot_uniform;
 use crate::spec::{NetworkSpec, SpecError};
 use ndarray::{Array1, Array2, ArrayView2};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha20Rng;
 
 /// The network in training. `layers` may be replaced or written at any time: every call checks the shapes it uses.
 #[derive(Debug, Clone)]
@@ -27,20 +26,17 @@ impl Network {
         Ok(network)
     }
 
-    /// Glorot-uniform weights (uniform in +-sqrt(6 / (in + out))), zero biases, everything at rest. The same for the same seed.
+    /// [Glorot-uniform](glorot_uniform) weights, zero biases, everything at rest.
     ///
     /// # Errors
     /// The limits of [`NetworkSpec::validate`].
     pub fn glorot(spec: &NetworkSpec, seed: u64) -> Result<Self, Error> {
         spec.validate()?;
-        let mut rng = ChaCha20Rng::seed_from_u64(seed);
-        let layer = |l| {
-            let (inputs, outputs) = spec.shape(l);
-            let limit = (6.0 / (inputs + outputs) as f64).sqrt();
-            let weights = Array2::from_shape_simple_fn((inputs, outputs), || rng.random_range(-limit..=limit));
-            Layer::at_rest(weights, Array1::zeros(outputs))
+        let at_rest = |weights: Array2<f64>| {
+            let bias = Array1::zeros(weights.ncols());
+            Layer::at_rest(weights, bias)
         };
-        Self::new((1..=spec.layers()).map(layer).collect())
+        Self::new(glorot_uniform(spec, seed).into_iter().map(at_rest).collect())
     }
 
     /// Widths from the data to the logits, after checking that every tensor of every layer fits its neighbours.

@@ -40,13 +40,6 @@ pub(super) trait TileUnit {
     fn store(&mut self, accumulator: usize, sums: &mut [[u32; 16]; 16]);
 }
 
-/// B, still to be packed or packed whole.
-#[derive(Clone, Copy)]
-pub(super) enum Right<'a> {
-    View(View<'a>),
-    Packed(&'a [Tile]),
-}
-
 /// Rows and columns of an output block; depth of a tile.
 const SIDE: usize = 16;
 const DEEP: usize = 64;
@@ -73,45 +66,27 @@ fn self_test(granted: Permission) -> Result<(), String> {
     let b: Vec<u64> = (0..k * n).map(|i| word(i + a.len())).collect();
     let (a, b) = (View::new(&a, m, k), View::new(&b, k, n));
     let (mut found, mut expected) = (vec![0; m * n], vec![0; m * n]);
-    product(&mut Amx::begin(granted), a, 0, Right::View(b), (k, n), &mut found, false);
+    product(&mut Amx::begin(granted), a, 0, b, &mut found, false);
     super::Kernel::Portable.matmul(a, b, &mut expected, false);
     if found == expected { Ok(()) } else { Err("its self-test gave a wrong product".into()) }
 }
 
 /// [`product`] by the tile unit of this processor; panics unless [`why_not`] is `None`.
-pub(super) fn run(a: View, first: usize, b: Right, shape: (usize, usize), out: &mut [u64], accumulate: bool) {
-    product(&mut Amx::begin(permission().expect("AMX is not available")), a, first, b, shape, out, accumulate);
+pub(super) fn run(a: View, first: usize, b: View, out: &mut [u64], accumulate: bool) {
+    product(&mut Amx::begin(permission().expect("AMX is not available")), a, first, b, out, accumulate);
 }
 
-/// All of B in tiles, for [`Right::Packed`].
-pub(super) fn pack(b: View) -> Vec<Tile> {
-    pack_all(&Amx::begin(permission().expect("AMX is not available")), b)
-}
-
-/// Rows `first..first + out.len() / n` of A times B, into those rows of the output. `shape` is (depth, n).
-pub(super) fn product<U: TileUnit>(
-    unit: &mut U,
-    a: View,
-    first: usize,
-    b: Right,
-    (k, n): (usize, usize),
-    out: &mut [u64],
-    accumulate: bool,
-) {
+/// Rows `first..first + out.len() / n` of A times B, into those rows of the output; B has n columns.
+pub(super) fn product<U: TileUnit>(unit: &mut U, a: View, first: usize, b: View, out: &mut [u64], accumulate: bool) {
+    let (k, n) = b.shape();
     let m = out.len() / n;
     let (mut left, mut right) = (LEFT.take(), RIGHT.take());
     for from in (0..k).step_by(DEPTH) {
         let to = k.min(from + DEPTH);
         // Tiles of a strip of 16 rows or columns: 8 limbs for every 64 depths.
         let strip = 8 * (to - from).div_ceil(DEEP);
-        let right: &[Tile] = match b {
-            Right::Packed(all) => &all[8 * (from / DEEP) * n.div_ceil(SIDE)..][..strip * n.div_ceil(SIDE)],
-            Right::View(view) => {
-                right.clear();
-                pack_right(unit, view, (from, to), &mut right);
-                &right
-            }
-        };
+        right.clear();
+        pack_right(unit, b, (from, to), &mut right);
         for i in (0..m).step_by(ROWS_BLOCK) {
             let rows = ROWS_BLOCK.min(m - i);
             left.clear();
@@ -225,12 +200,4 @@ fn pack_right<U: TileUnit>(unit: &U, b: View, (from, to): (usize, usize), tiles:
             tiles.extend_from_slice(&limbs);
         }
     }
-}
-
-pub(super) fn pack_all<U: TileUnit>(unit: &U, b: View) -> Vec<Tile> {
-    let (k, mut tiles) = (b.shape().0, Vec::new());
-    for from in (0..k).step_by(DEPTH) {
-        pack_right(unit, b, (from, k.min(from + DEPTH)), &mut tiles);
-    }
-    tiles
 }

@@ -6,7 +6,7 @@
 //! everything, and 16 × 8 fits the paper's 128 units without padding.
 #![allow(unsafe_code)]
 
-use super::blocked::{self, Left, ROW_STEP, Right, Tile};
+use super::blocked::{self, Left, ROW_STEP, Tile};
 use super::view::View;
 use std::arch::x86_64::*;
 
@@ -20,31 +20,13 @@ impl Avx512 {
     }
 
     /// [`blocked::product`], compiled for AVX-512 throughout.
-    pub fn product(self, a: View, first: usize, b: Right, shape: (usize, usize), out: &mut [u64], accumulate: bool) {
+    pub fn product(self, a: View, first: usize, b: View, out: &mut [u64], accumulate: bool) {
         #[target_feature(enable = "avx512f,avx512dq")]
-        fn compiled(
-            tile: Avx512,
-            a: View,
-            first: usize,
-            b: Right,
-            shape: (usize, usize),
-            out: &mut [u64],
-            accumulate: bool,
-        ) {
-            blocked::product(tile, a, first, b, shape, out, accumulate)
+        fn compiled(tile: Avx512, a: View, first: usize, b: View, out: &mut [u64], accumulate: bool) {
+            blocked::product(tile, a, first, b, out, accumulate)
         }
         // SAFETY: `self` exists, so the features do.
-        unsafe { compiled(self, a, first, b, shape, out, accumulate) }
-    }
-
-    /// [`blocked::pack`], compiled for AVX-512.
-    pub fn pack(self, b: View) -> Vec<u64> {
-        #[target_feature(enable = "avx512f,avx512dq")]
-        fn compiled(tile: Avx512, b: View) -> Vec<u64> {
-            blocked::pack(tile, b)
-        }
-        // SAFETY: as above.
-        unsafe { compiled(self, b) }
+        unsafe { compiled(self, a, first, b, out, accumulate) }
     }
 }
 

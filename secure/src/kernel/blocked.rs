@@ -48,48 +48,20 @@ pub(super) fn check<T: Tile>(_: T, depth: usize, a: Left<'_>, b: &[u64], out: &[
     assert!(last < a.data.len() && depth * T::COLS <= b.len() && (a.rows - 1) * step + T::COLS <= out.len());
 }
 
-/// B, still to be packed or packed whole.
-#[derive(Clone, Copy)]
-pub(super) enum Right<'a> {
-    View(View<'a>),
-    Packed(&'a [u64]),
-}
-
-/// Rows `first..first + out.len() / n` of A times B, into those rows of the output. `shape` is (depth, n).
+/// Rows `first..first + out.len() / n` of A times B, into those rows of the output; B has n columns.
 #[inline(always)]
-pub(super) fn product<T: Tile>(
-    tile: T,
-    a: View,
-    first: usize,
-    b: Right,
-    (k, n): (usize, usize),
-    out: &mut [u64],
-    accumulate: bool,
-) {
+pub(super) fn product<T: Tile>(tile: T, a: View, first: usize, b: View, out: &mut [u64], accumulate: bool) {
+    let (k, n) = b.shape();
     let m = out.len() / n;
     let cost = |m: usize, n: usize, transposed: bool| {
         k * (m * n.next_multiple_of(T::COLS) + if transposed { n * TRANSPOSE } else { 0 })
     };
-    match b {
-        // (A B)^T = B^T A^T: worth it when n is far from a multiple of the panel, or when it saves a transposition.
-        Right::View(view) if cost(n, m, !a.transposed) < cost(m, n, view.transposed) => {
-            let out = Out { data: out, row_step: 1, col_step: n, accumulate };
-            blocks(tile, (view.t(), 0), (Right::View(a.t()), first), (n, k, m), out)
-        }
-        _ => blocks(tile, (a, first), (b, 0), (m, k, n), Out { data: out, row_step: n, col_step: 1, accumulate }),
+    // (A B)^T = B^T A^T: worth it when n is far from a multiple of the panel, or when it saves a transposition.
+    if cost(n, m, !a.transposed) < cost(m, n, b.transposed) {
+        let out = Out { data: out, row_step: 1, col_step: n, accumulate };
+        return blocks(tile, (b.t(), 0), (a.t(), first), (n, k, m), out);
     }
-}
-
-/// All of B in packed form: for each depth block, every panel.
-#[inline(always)]
-pub(super) fn pack<T: Tile>(_: T, b: View) -> Vec<u64> {
-    let (k, n) = b.shape();
-    let width = n.next_multiple_of(T::COLS);
-    let mut packed = vec![0; k * width];
-    for (from, to) in depth_blocks(k) {
-        pack_right::<T>(b, (from, to), (0, n), &mut packed[from * width..to * width]);
-    }
-    packed
+    blocks(tile, (a, first), (b, 0), (m, k, n), Out { data: out, row_step: n, col_step: 1, accumulate })
 }
 
 struct Out<'a> {
@@ -109,29 +81,20 @@ fn depth_blocks(k: usize) -> impl Iterator<Item = (usize, usize)> {
 fn blocks<T: Tile>(
     tile: T,
     (a, a_first): (View, usize),
-    (b, b_first): (Right, usize),
+    (b, b_first): (View, usize),
     (m, k, n): (usize, usize, usize),
     mut out: Out,
 ) {
     let width = n.next_multiple_of(T::COLS);
     let mut left_buffer = Buffer::take(&LEFT, ROWS_BLOCK.min(m).next_multiple_of(T::ROWS) * ROW_STEP);
-    let mut right_buffer = match b {
-        Right::View(_) => Buffer::take(&RIGHT, COLS_BLOCK.min(width).next_multiple_of(T::COLS) * DEPTH.min(k)),
-        Right::Packed(_) => Buffer::take(&RIGHT, 0),
-    };
+    let mut right_buffer = Buffer::take(&RIGHT, COLS_BLOCK.min(width).next_multiple_of(T::COLS) * DEPTH.min(k));
     let in_place = readable_in_place(a);
     for (from, to) in depth_blocks(k) {
         let depth = to - from;
         for j in (0..n).step_by(COLS_BLOCK) {
             let columns = COLS_BLOCK.min(n - j);
-            let right = match b {
-                Right::Packed(all) => &all[from * width + j * depth..][..columns.next_multiple_of(T::COLS) * depth],
-                Right::View(view) => {
-                    let buffer = &mut right_buffer.slice()[..columns.next_multiple_of(T::COLS) * depth];
-                    pack_right::<T>(view, (from, to), (b_first + j, b_first + j + columns), buffer);
-                    buffer
-                }
-            };
+            let right = &mut right_buffer.slice()[..columns.next_multiple_of(T::COLS) * depth];
+            pack_right::<T>(b, (from, to), (b_first + j, b_first + j + columns), right);
             for i in (0..m).step_by(ROWS_BLOCK) {
                 let rows = ROWS_BLOCK.min(m - i);
                 let left = left_buffer.slice();

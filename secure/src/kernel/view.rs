@@ -23,11 +23,6 @@ impl<'a> View<'a> {
         View { data, plus: None, rows, cols, transposed: false }
     }
 
-    /// The matrix `a + b` (wrapping), both `rows × cols`.
-    pub fn sum(a: &'a [u64], b: &'a [u64], rows: usize, cols: usize) -> Self {
-        Self::new(a, rows, cols).plus(b)
-    }
-
     /// The same view with `other`, laid out as the first slice, added to every element (wrapping).
     pub fn plus(self, other: &'a [u64]) -> Self {
         assert_eq!(self.data.len(), other.len(), "the two slices of a sum differ in length");
