@@ -3,8 +3,8 @@
 //! nowhere in the results.
 
 use crate::error::Result;
-use crate::net::memory::network;
-use crate::net::recorded::{Recorded, Transcript};
+use crate::net::Channel;
+use crate::net::recorded::{Message, Recorded, Transcript};
 use crate::party::{Party, PartyId, TruncationView};
 use crate::protocol::adder::{carry, low_sum};
 use crate::protocol::boolean::and;
@@ -14,9 +14,9 @@ use crate::protocol::multiply::multiply;
 use crate::protocol::select::{select, select_with_bit};
 use crate::protocol::truncate::truncate;
 use crate::share::{BitShare, Share};
+use crate::testing::world_over;
 use reference::spec::{FixedSpec, Rounding};
 use std::collections::{BTreeMap, HashSet};
-use std::time::Duration;
 
 /// Elements of every operand: a multiple of 64, so that no message ends in padding.
 const N: usize = 1 << 15;
@@ -26,30 +26,18 @@ type Words = BTreeMap<String, Vec<u64>>;
 
 /// What was said, and what each party noted of its truncations. The seeds are fixed, so that a verdict by chance cannot come and go.
 fn said(rounding: Rounding, program: impl AsyncFn(&Party) -> Result<()> + Sync) -> (Words, Vec<Vec<TruncationView>>) {
-    let (transcript, program) = (Transcript::default(), &program);
-    let said: Vec<_> = std::thread::scope(|scope| {
-        let parties: Vec<_> = PartyId::ALL
-            .into_iter()
-            .zip(network(Duration::from_secs(30)))
-            .map(|(id, link)| {
-                let link = Box::new(Recorded::new(link, id, transcript.clone()));
-                scope.spawn(move || {
-                    let seed = Some([7 + id.index() as u8; 16]);
-                    let p = Party::connect(id, FixedSpec::default(), rounding, link, seed).expect("set-up");
-                    p.record(true);
-                    p.run(program(&p)).expect("protocol");
-                    (id, p.record(false))
-                })
-            })
-            .collect();
-        parties.into_iter().map(|p| p.join().expect("party")).collect()
-    });
+    let transcript = Transcript::default();
+    let recorded = |id: PartyId, link| {
+        let link = Recorded::new(link, id, transcript.clone());
+        (Box::new(link) as Box<dyn Channel>, Some([7 + id.index() as u8; 16]))
+    };
+    let (.., records) = world_over(FixedSpec::default(), rounding, recorded, |p| p.run(program(p)));
     let messages = transcript.take();
     let (mut out, mut views) = (Words::new(), Vec::new());
-    for (from, record) in said {
+    for (from, record) in PartyId::ALL.into_iter().zip(records) {
         views.push(record.truncations);
         for s in record.said.iter().filter(|s| !s.words.is_empty()) {
-            let sent = |m: &&crate::net::recorded::Message| (m.from, m.exchange, m.to) == (from, s.exchange, s.to);
+            let sent = |m: &&Message| (m.from, m.exchange, m.to) == (from, s.exchange, s.to);
             let message = messages.iter().find(sent).expect("what was said was sent");
             let words = out.entry(format!("{} from party {from} to {}", s.step, s.to)).or_default();
             words.extend_from_slice(&message.words[s.words.clone()]);

@@ -4,6 +4,7 @@ mod arithmetic;
 mod boolean;
 mod factor;
 
+pub(crate) use arithmetic::zip;
 pub use arithmetic::{Parts, Share};
 pub use boolean::BitShare;
 pub use factor::Factor;

@@ -3,8 +3,10 @@
 use crate::cost::Spent;
 use crate::engine::reconstruct;
 use crate::error::Result;
-use crate::net::memory::network;
+use crate::net::Channel;
+use crate::net::memory::{MemoryChannel, network};
 use crate::party::{Party, PartyId, Record};
+use crate::prg::Seed;
 use crate::protocol::input::deal;
 use crate::share::Share;
 use reference::spec::{FixedSpec, Rounding};
@@ -16,14 +18,25 @@ pub fn world<T: Send>(
     rounding: Rounding,
     program: impl Fn(&Party) -> Result<T> + Sync,
 ) -> ([T; 3], Spent, [Record; 3]) {
+    world_over(fixed, rounding, |_, link| (Box::new(link), None), program)
+}
+
+/// The same over what `link` makes of each party's transport, and with the seed that it gives the party, if any.
+pub fn world_over<T: Send>(
+    fixed: FixedSpec,
+    rounding: Rounding,
+    link: impl Fn(PartyId, MemoryChannel) -> (Box<dyn Channel>, Option<Seed>),
+    program: impl Fn(&Party) -> Result<T> + Sync,
+) -> ([T; 3], Spent, [Record; 3]) {
     let program = &program;
     let answers: Vec<(T, Spent, Record)> = std::thread::scope(|scope| {
         let handles: Vec<_> = PartyId::ALL
             .into_iter()
             .zip(network(Duration::from_secs(30)))
-            .map(|(id, link)| {
+            .map(|(id, end)| {
+                let (link, seed) = link(id, end);
                 scope.spawn(move || {
-                    let p = Party::connect(id, fixed, rounding, Box::new(link), None).expect("set-up");
+                    let p = Party::connect(id, fixed, rounding, link, seed).expect("set-up");
                     p.record(true);
                     let answer = program(&p).expect("protocol");
                     (answer, p.spent(), p.record(false))

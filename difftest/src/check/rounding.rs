@@ -93,23 +93,14 @@ impl Classes {
 }
 
 fn failure(config: &Config, what: &str) -> String {
-    format!("FAIL rounding   {what}\n  again: {}", config.command("--steps 1"))
+    super::side::failure("rounding", config, what)
 }
 
 /// The verdict.
 ///
 /// # Errors
-/// A network that does not fit the format.
+/// A party fails.
 pub fn check(config: &Config, spec: &TrainSpec, parameters: &Parameters) -> Result<Outcome, Error> {
-    match judge(config, spec, parameters) {
-        Err(Error::Protocol(what)) => {
-            Ok(Outcome::new("rounding", "the parties stopped".into(), Some(failure(config, &what))))
-        }
-        judged => judged,
-    }
-}
-
-fn judge(config: &Config, spec: &TrainSpec, parameters: &Parameters) -> Result<Outcome, Error> {
     match spec.rounding {
         Rounding::Probabilistic => {
             let (mut engine, _) = start(spec, parameters, config.insecure_seed, 0)?;

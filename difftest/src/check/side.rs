@@ -68,7 +68,22 @@ pub fn start(
 pub fn checks(config: &Config) -> Result<Vec<Outcome>, Error> {
     let spec = spec(&config.spec);
     let parameters = generate::initial(&spec, config.seed)?;
-    Ok(vec![rounding::check(config, &spec, &parameters)?, transcript::check(config, &spec, &parameters)?])
+    // Parties that stop are what both look for.
+    let or_stopped = |name: &'static str, judged: Result<Outcome, Error>| match judged {
+        Err(Error::Protocol(what)) => {
+            Ok(Outcome::new(name, "the parties stopped".into(), Some(failure(name, config, &what))))
+        }
+        judged => judged,
+    };
+    Ok(vec![
+        or_stopped("rounding", rounding::check(config, &spec, &parameters))?,
+        or_stopped("transcript", transcript::check(config, &spec, &parameters))?,
+    ])
+}
+
+/// The text of a failure, with the command that repeats it.
+pub(super) fn failure(check: &str, config: &Config, what: &str) -> String {
+    format!("FAIL {check}   {what}\n  again: {}", config.command("--steps 1"))
 }
 
 /// A run of one step, for tests.

@@ -7,7 +7,7 @@
 //! * the two copies of every component of every probed tensor agree.
 
 use super::Outcome;
-use super::side::{Rows, rows, start};
+use super::side::{self, Rows, rows, start};
 use crate::config::Config;
 use crate::error::Error;
 use crate::generate;
@@ -112,21 +112,14 @@ fn judge(runs: &[Run; 3]) -> (String, Option<String>) {
 /// The verdict.
 ///
 /// # Errors
-/// A network that does not fit the format.
+/// A party fails.
 pub fn check(config: &Config, spec: &TrainSpec, parameters: &Parameters) -> Result<Outcome, Error> {
     let (own, other) = (rows(spec, config.seed), rows(spec, config.seed.wrapping_add(1)));
     let elsewhere = generate::initial(spec, config.seed.wrapping_add(1))?;
     let run = |n: u64, parameters, rows| Run::of(spec, parameters, rows, config.insecure_seed, 100 + n);
-    let again = |what: String| format!("FAIL transcript   {what}\n  again: {}", config.command("--steps 1"));
-    let runs = (|| Ok([run(0, &elsewhere, &other)?, run(1, parameters, &own)?, run(2, parameters, &own)?]))();
-    Ok(match runs {
-        Ok(runs) => {
-            let (summary, wrong) = judge(&runs);
-            Outcome::new("transcript", summary, wrong.map(again))
-        }
-        Err(Error::Protocol(what)) => Outcome::new("transcript", "the parties stopped".into(), Some(again(what))),
-        Err(e) => return Err(e),
-    })
+    let runs = [run(0, &elsewhere, &other)?, run(1, parameters, &own)?, run(2, parameters, &own)?];
+    let (summary, wrong) = judge(&runs);
+    Ok(Outcome::new("transcript", summary, wrong.map(|what| side::failure("transcript", config, &what))))
 }
 
 #[cfg(test)]

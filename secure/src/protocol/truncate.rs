@@ -59,7 +59,7 @@ use crate::kernel::wide_fn;
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
 use crate::prg::Draw;
-use crate::share::{Parts, Share};
+use crate::share::{Parts, Share, zip};
 use reference::spec::Rounding;
 
 const STEP: &str = "truncate";
@@ -389,13 +389,13 @@ async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> 
                 m.extend(last.iter().zip(&c_0).map(|(c, mask)| c.wrapping_sub(*mask)));
                 m.extend(next.iter().zip(&u_0).map(|(x0, mask)| (!x0 >> 63).wrapping_sub(*mask)));
                 shifted_0(&mut next, &own, shift);
-                minus(&mut next, &last);
+                zip(&mut next, &last, u64::wrapping_sub);
                 m.extend_from_slice(&next);
             });
             p.hear(STEP, [0, 0]).await;
             let heard = p.hear(STEP, [n, n]).await;
-            plus(&mut own, &heard.from(Neighbour::Previous));
-            plus(&mut next, &heard.from(Neighbour::Next));
+            zip(&mut own, &heard.from(Neighbour::Previous), u64::wrapping_add);
+            zip(&mut next, &heard.from(Neighbour::Next), u64::wrapping_add);
             (own, next)
         }
         PartyId::P1 => {
@@ -405,7 +405,7 @@ async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> 
             let (mut mine, component_2) = nearest_products(p, t, &known, &last, c_1, u_1, shift, up, RHO_1);
             p.say(STEP, Neighbour::Previous, |m| m.extend_from_slice(&mine));
             p.hear(STEP, [0, 0]).await;
-            plus(&mut mine, base);
+            zip(&mut mine, base, u64::wrapping_add);
             (mine, component_2)
         }
         PartyId::P2 => {
@@ -419,20 +419,6 @@ async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> 
         }
     };
     Ok(Share::new(x.rows, x.cols, own, next))
-}
-
-wide_fn! {
-    /// z += v.
-    fn plus(z: &mut [u64], v: &[u64]) {
-        z.iter_mut().zip(v).for_each(|(z, v)| *z = z.wrapping_add(*v));
-    }
-}
-
-wide_fn! {
-    /// z -= v.
-    fn minus(z: &mut [u64], v: &[u64]) {
-        z.iter_mut().zip(v).for_each(|(z, v)| *z = z.wrapping_sub(*v));
-    }
 }
 
 /// 2 l c_j + 2^(64-s) w u_j under this party's mask, and component 2: -(m >> s) - l plus both masks.

@@ -251,6 +251,7 @@ impl Parts {
     }
 }
 
-fn zip(a: &mut [u64], b: &[u64], f: impl Fn(u64, u64) -> u64) {
+/// a = f(a, b), element by element.
+pub(crate) fn zip(a: &mut [u64], b: &[u64], f: impl Fn(u64, u64) -> u64) {
     wide(|| a.iter_mut().zip(b).for_each(|(x, y)| *x = f(*x, *y)));
 }
