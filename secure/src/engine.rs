@@ -1,11 +1,12 @@
-//! Three parties in this process: three long-lived threads, each with its own [`Party`] and its own shares, behind an in-memory
+//! Three parties in this process: three long-lived threads of one pool, each with its own [`Party`] and its own shares, behind an in-memory
 //! transport; and the client outside them, who deals secrets and receives what is revealed.
 //!
-//! The threads share nothing but the transport. What the client asks for is sent to all three as the same job; a probe or a
+//! The parties share nothing but the transport. What the client asks for is sent to all three as the same job; a probe or a
 //! recorded coin is handed to the client by each party apart and put together here, never by a party.
 
 use crate::clock::Phase;
 use crate::cost::Spent;
+use crate::crew::Crew;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
 use crate::kernel::Kernel;
@@ -20,11 +21,11 @@ use crate::protocol::input::deal;
 use crate::protocol::multiply::Matrix;
 use crate::protocol::reveal::reveal;
 use crate::share::{Factor, Share};
+use core_affinity::CoreId;
 use reference::spec::{Head, ProbePoint, Rounding, TrainSpec};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How to start an [`Engine`].
@@ -38,7 +39,7 @@ pub struct EngineConfig {
     pub record: bool,
     /// How long a party waits for a message.
     pub deadline: Duration,
-    /// Threads that each party may use in a matrix product. The results do not depend on it.
+    /// Threads that share the work of the matrix products, parties that wait for a message among them. The results do not depend on it.
     pub threads: usize,
     /// Where there are two cores, keep parties 0 and 1 on the first and party 2 on the second: for long runs that have
     /// the machine for themselves.
@@ -48,15 +49,14 @@ pub struct EngineConfig {
 }
 
 impl EngineConfig {
-    /// Operating-system randomness, no recording, a deadline of a minute, a third of the machine's cores for each party.
+    /// Operating-system randomness, no recording, a deadline of a minute, all of the machine's cores.
     pub fn new(spec: TrainSpec) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         EngineConfig {
             spec,
             seed: None,
             record: false,
             deadline: Duration::from_secs(60),
-            threads: (cores / 3).max(1),
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
             settled: false,
             transcript: None,
         }
@@ -158,8 +158,9 @@ pub struct Engine {
     seed: Option<u64>,
     dealt: u64,
     record: bool,
+    /// Dropped before the crew, which waits for the parties: without further jobs they end.
     jobs: Vec<Sender<Job>>,
-    threads: Vec<JoinHandle<()>>,
+    _crew: Crew,
     broken: bool,
 }
 
@@ -172,35 +173,38 @@ impl Engine {
         config.spec.validate().map_err(|e| Error::misuse(e.0))?;
         Kernel::select().map_err(|e| Error::misuse(e.to_string()))?;
         keep_freed_memory();
-        let (mut jobs, mut threads, mut ready) = (Vec::new(), Vec::new(), Vec::new());
-        for (id, link) in PartyId::ALL.into_iter().zip(network(config.deadline)) {
+        let cores = if config.settled { two_cores() } else { None };
+        let (mut jobs, mut ready) = (Vec::new(), Vec::new());
+        let parties = network(config.deadline).map(|link| {
+            let id = link.id();
             let (spec, seed) = (config.spec.clone(), config.seed.map(|s| party_seed(s, id)));
-            let width = config.threads.max(1);
+            // Twice as many as threads, so that nobody waits long for what another has taken.
+            let pieces = if config.threads > 1 { 2 * config.threads } else { 1 };
+            let link = if cores.is_some() && id == ALONE { link.patient() } else { link };
             let link: Box<dyn Channel> = match &config.transcript {
                 Some(transcript) => Box::new(Recorded::new(link, id, transcript.clone())),
                 None => Box::new(link),
             };
             let (send_job, get_job) = channel::<Job>();
             let (send_ready, get_ready) = channel();
-            let body = move || {
-                if config.settled {
-                    settle(id);
-                }
-                party_thread(id, spec, width, link, seed, &get_job, &send_ready);
-            };
-            let thread = std::thread::Builder::new()
-                .name(format!("party {id}"))
-                .spawn(body)
-                .map_err(|e| Error::misuse(format!("cannot start party {id}: {e}")))?;
             jobs.push(send_job);
-            threads.push(thread);
             ready.push(get_ready);
-        }
+            let body: Box<dyn FnOnce() + Send> = Box::new(move || {
+                if let Some(cores) = cores {
+                    core_affinity::set_for_current(cores[usize::from(id == ALONE)]);
+                }
+                party_thread(id, spec, pieces, link, seed, &get_job, &send_ready);
+            });
+            body
+        });
+        let crew = Crew::start(config.threads, parties)
+            .map_err(|e| Error::misuse(format!("cannot start three threads: {e}")))?;
+        let EngineConfig { spec, seed, record, .. } = config;
+        let engine = Engine { spec, seed, dealt: 0, record, jobs, _crew: crew, broken: false };
         for r in ready {
             r.recv().unwrap_or_else(|_| Err(Error::misuse("a party stopped while starting")))?;
         }
-        let EngineConfig { spec, seed, record, .. } = config;
-        Ok(Engine { spec, seed, dealt: 0, record, jobs, threads, broken: false })
+        Ok(engine)
     }
 
     /// What is trained.
@@ -539,34 +543,25 @@ impl Engine {
     }
 }
 
-impl Drop for Engine {
-    fn drop(&mut self) {
-        self.jobs.clear();
-        for t in self.threads.drain(..) {
-            let _ = t.join();
-        }
-    }
-}
-
 /// Lets the allocator keep what a step frees for the next one. The C library gives memory back to the system from a threshold on that
 /// follows the largest block freed so far, and page faults would cost a tenth of a step; one large block, never touched, raises it.
 fn keep_freed_memory() {
     drop(std::hint::black_box(Vec::<u8>::with_capacity(31 << 20)));
 }
 
-/// On two cores, parties 0 and 1 take the first and party 2 the second. Party 2 waits for nobody in a truncation and runs ahead, while parties 0 and 1
-/// take turns; left alone, three threads on two cores move about and meet cold caches. Nothing is done where the system refuses, or on
-/// any other number of cores.
-fn settle(id: PartyId) {
-    if let Some(&[first, second]) = core_affinity::get_core_ids().as_deref() {
-        core_affinity::set_for_current(if id == PartyId::P2 { second } else { first });
-    }
+/// The party that has a core to itself where there are two. It waits for nobody in a truncation and runs ahead, while parties 0 and 1 take turns; left
+/// alone, three threads on two cores move about and meet cold caches.
+const ALONE: PartyId = PartyId::P2;
+
+/// The two cores of a machine that has two and lets itself be asked.
+fn two_cores() -> Option<[CoreId; 2]> {
+    core_affinity::get_core_ids()?.try_into().ok()
 }
 
 fn party_thread(
     id: PartyId,
     spec: TrainSpec,
-    threads: usize,
+    pieces: usize,
     link: Box<dyn Channel>,
     seed: Option<Seed>,
     jobs: &Receiver<Job>,
@@ -579,7 +574,7 @@ fn party_thread(
             return;
         }
     };
-    party.threads = threads;
+    party.pieces = pieces;
     let _ = ready.send(Ok(()));
     let mut worker = Worker { party, spec, layers: Vec::new(), data: None, failed: false };
     // A party that failed leaves, and its closed channels wake the others.

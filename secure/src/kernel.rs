@@ -35,7 +35,7 @@ pub use view::View;
 pub(crate) use wide::wide_fn;
 pub use wide::{Pass, run_wide, wide};
 
-use rayon::prelude::*;
+use blocked::Plan;
 use std::sync::OnceLock;
 
 /// An implementation of the hot loops, named after the instructions of its matrix product.
@@ -130,11 +130,11 @@ impl Kernel {
     ///
     /// Panics if the shapes do not fit or if the kernel is not available: both are faults of the caller, not of any input.
     pub fn matmul(self, a: View, b: View, out: &mut [u64], accumulate: bool) {
-        self.matmul_on(1, a, b, out, accumulate);
+        self.matmul_in(1, a, b, out, accumulate);
     }
 
-    /// The same on up to `threads` threads of rayon's pool. The result does not depend on their number.
-    pub fn matmul_on(self, threads: usize, a: View, b: View, out: &mut [u64], accumulate: bool) {
+    /// The same in up to `pieces` pieces, for the threads of the rayon pool that it is called in. The result does not depend on their number.
+    pub fn matmul_in(self, pieces: usize, a: View, b: View, out: &mut [u64], accumulate: bool) {
         let ((m, k), (depth, n)) = (a.shape(), b.shape());
         assert_eq!(k, depth, "a {m} × {k} matrix cannot be multiplied by a {depth} × {n} one");
         assert_eq!(
@@ -152,27 +152,18 @@ impl Kernel {
             }
             return;
         }
-        // Whole tiles for every thread; below this size a thread costs more than it saves.
-        const WORTH_A_THREAD: usize = 1 << 19;
-        let threads = threads.min(m * k * n / WORTH_A_THREAD).clamp(1, m);
-        if threads == 1 {
-            return self.rows(a, 0, b, out, accumulate);
-        }
-        let rows = m.div_ceil(threads).next_multiple_of(16);
-        out.par_chunks_mut(rows * n).enumerate().for_each(|(i, out)| self.rows(a, i * rows, b, out, accumulate));
-    }
-
-    /// Rows `first..` of the product, as many as `out` has.
-    fn rows(self, a: View, first: usize, b: View, out: &mut [u64], accumulate: bool) {
+        // Below this size a piece costs more than it saves.
+        const WORTH_A_PIECE: usize = 1 << 19;
+        let plan = Plan { accumulate, pieces: pieces.min(m * k * n / WORTH_A_PIECE).max(1) };
         match self {
-            Kernel::Portable => blocked::product(portable::Portable, a, first, b, out, accumulate),
+            Kernel::Portable => blocked::product(portable::Portable, a, b, out, plan),
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => avx2::Avx2::new().expect("AVX2 is not available").product(a, first, b, out, accumulate),
+            Kernel::Avx2 => avx2::Avx2::new().expect("AVX2 is not available").product(a, b, out, plan),
             #[cfg(target_arch = "x86_64")]
-            Kernel::Amx if !is_thin(b.shape()) => amx::run(a, first, b, out, accumulate),
+            Kernel::Amx if !is_thin(b.shape()) => amx::run(a, b, out, plan),
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512 | Kernel::Amx => {
-                avx512::Avx512::new().expect("AVX-512 is not available").product(a, first, b, out, accumulate)
+                avx512::Avx512::new().expect("AVX-512 is not available").product(a, b, out, plan)
             }
             #[cfg(not(target_arch = "x86_64"))]
             _ => panic!("{} is not available", self.name()),

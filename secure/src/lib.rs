@@ -22,6 +22,7 @@ pub mod clock;
 #[cfg(test)]
 mod conformance;
 pub mod cost;
+mod crew;
 pub mod engine;
 pub mod error;
 pub mod fault;

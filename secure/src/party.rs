@@ -85,8 +85,8 @@ pub struct Party {
     pub fixed: FixedSpec,
     /// How truncations round.
     pub rounding: Rounding,
-    /// Threads that one matrix product may use; results do not depend on it.
-    pub threads: usize,
+    /// Into how many pieces a matrix product is cut for whoever has nothing else to do; results do not depend on it.
+    pub pieces: usize,
     channel: RefCell<Box<dyn Channel>>,
     outgoing: RefCell<Mailboxes>,
     incoming: RefCell<Mailboxes>,
@@ -164,7 +164,7 @@ impl Party {
             id,
             fixed,
             rounding,
-            threads: 1,
+            pieces: 1,
             channel: RefCell::new(channel),
             outgoing: RefCell::default(),
             incoming: RefCell::default(),

@@ -14,7 +14,9 @@
 pub(super) mod emulated;
 mod unit;
 
+use super::blocked::Plan;
 use super::view::View;
+use rayon::prelude::*;
 use std::cell::Cell;
 use std::sync::OnceLock;
 use unit::{Amx, Permission};
@@ -66,47 +68,65 @@ fn self_test(granted: Permission) -> Result<(), String> {
     let b: Vec<u64> = (0..k * n).map(|i| word(i + a.len())).collect();
     let (a, b) = (View::new(&a, m, k), View::new(&b, k, n));
     let (mut found, mut expected) = (vec![0; m * n], vec![0; m * n]);
-    product(&mut Amx::begin(granted), a, 0, b, &mut found, false);
+    product(|| Amx::begin(granted), a, b, &mut found, Plan { accumulate: false, pieces: 1 });
     super::Kernel::Portable.matmul(a, b, &mut expected, false);
     if found == expected { Ok(()) } else { Err("its self-test gave a wrong product".into()) }
 }
 
 /// [`product`] by the tile unit of this processor; panics unless [`why_not`] is `None`.
-pub(super) fn run(a: View, first: usize, b: View, out: &mut [u64], accumulate: bool) {
-    product(&mut Amx::begin(permission().expect("AMX is not available")), a, first, b, out, accumulate);
+pub(super) fn run(a: View, b: View, out: &mut [u64], plan: Plan) {
+    let granted = permission().expect("AMX is not available");
+    product(|| Amx::begin(granted), a, b, out, plan);
 }
 
-/// Rows `first..first + out.len() / n` of A times B, into those rows of the output; B has n columns.
-pub(super) fn product<U: TileUnit>(unit: &mut U, a: View, first: usize, b: View, out: &mut [u64], accumulate: bool) {
-    let (k, n) = b.shape();
-    let m = out.len() / n;
-    let (mut left, mut right) = (LEFT.take(), RIGHT.take());
+/// A times B, every piece on the tile unit of the thread that takes it.
+pub(super) fn product<U: TileUnit>(begin: impl Fn() -> U + Sync, a: View, b: View, out: &mut [u64], plan: Plan) {
+    let ((m, k), (_, n)) = (a.shape(), b.shape());
+    let height = m.div_ceil(plan.pieces).next_multiple_of(SIDE).min(ROWS_BLOCK);
+    let mut right = RIGHT.take();
     for from in (0..k).step_by(DEPTH) {
-        let to = k.min(from + DEPTH);
-        // Tiles of a strip of 16 rows or columns: 8 limbs for every 64 depths.
-        let strip = 8 * (to - from).div_ceil(DEEP);
+        let depths = (from, k.min(from + DEPTH));
         right.clear();
-        pack_right(unit, b, (from, to), &mut right);
-        for i in (0..m).step_by(ROWS_BLOCK) {
-            let rows = ROWS_BLOCK.min(m - i);
-            left.clear();
-            pack_left(unit, a, (first + i, first + i + rows), (from, to), &mut left);
-            for (j, right) in (0..n).step_by(SIDE).zip(right.chunks_exact(strip)) {
-                for (r, left) in (0..rows).step_by(SIDE).zip(left.chunks_exact(strip)) {
-                    let sums = block(unit, left, right);
-                    let cols = SIDE.min(n - j);
-                    for (row, sums) in sums.iter().enumerate().take(rows - r) {
-                        let out = &mut out[(i + r + row) * n + j..][..cols];
-                        for (out, &sum) in out.iter_mut().zip(sums) {
-                            *out = if from > 0 || accumulate { out.wrapping_add(sum) } else { sum };
-                        }
-                    }
+        pack_right(&begin(), b, depths, &mut right);
+        let add = plan.accumulate || from > 0;
+        let piece = |(i, out): (usize, &mut [u64])| rows(&mut begin(), a, (i * height, depths), (&right, n), out, add);
+        if plan.pieces == 1 {
+            out.chunks_mut(height * n).enumerate().for_each(piece);
+        } else {
+            out.par_chunks_mut(height * n).enumerate().for_each(piece);
+        }
+    }
+    RIGHT.set(right);
+}
+
+/// Rows `first..` of A at some depths times B, packed, of n columns; `out` begins with the first of them and ends with the last.
+fn rows<U: TileUnit>(
+    unit: &mut U,
+    a: View,
+    (first, (from, to)): (usize, (usize, usize)),
+    (right, n): (&[Tile], usize),
+    out: &mut [u64],
+    add: bool,
+) {
+    let rows = out.len() / n;
+    // Tiles of a strip of 16 rows or columns: 8 limbs for every 64 depths.
+    let strip = 8 * (to - from).div_ceil(DEEP);
+    let mut left = LEFT.take();
+    left.clear();
+    pack_left(unit, a, (first, first + rows), (from, to), &mut left);
+    for (j, right) in (0..n).step_by(SIDE).zip(right.chunks_exact(strip)) {
+        for (r, left) in (0..rows).step_by(SIDE).zip(left.chunks_exact(strip)) {
+            let sums = block(unit, left, right);
+            let cols = SIDE.min(n - j);
+            for (row, sums) in sums.iter().enumerate().take(rows - r) {
+                let out = &mut out[(r + row) * n + j..][..cols];
+                for (out, &sum) in out.iter_mut().zip(sums) {
+                    *out = if add { out.wrapping_add(sum) } else { sum };
                 }
             }
         }
     }
     LEFT.set(left);
-    RIGHT.set(right);
 }
 
 thread_local! {

@@ -4,7 +4,7 @@
 //! 2^64, and the shift is done once at the end: a step costs three `vpmuludq` and three additions for four products.
 #![allow(unsafe_code)]
 
-use super::blocked::{self, Left, ROW_STEP, Tile};
+use super::blocked::{self, Left, Plan, ROW_STEP, Tile};
 use super::view::View;
 use std::arch::x86_64::*;
 
@@ -18,13 +18,13 @@ impl Avx2 {
     }
 
     /// [`blocked::product`], compiled for AVX2 throughout.
-    pub fn product(self, a: View, first: usize, b: View, out: &mut [u64], accumulate: bool) {
+    pub fn product(self, a: View, b: View, out: &mut [u64], plan: Plan) {
         #[target_feature(enable = "avx2")]
-        fn compiled(tile: Avx2, a: View, first: usize, b: View, out: &mut [u64], accumulate: bool) {
-            blocked::product(tile, a, first, b, out, accumulate)
+        fn compiled(tile: Avx2, a: View, b: View, out: &mut [u64], plan: Plan) {
+            blocked::product(tile, a, b, out, plan)
         }
         // SAFETY: `self` exists, so the feature does.
-        unsafe { compiled(self, a, first, b, out, accumulate) }
+        unsafe { compiled(self, a, b, out, plan) }
     }
 }
 

@@ -6,7 +6,7 @@
 //! everything, and 16 × 8 fits the paper's 128 units without padding.
 #![allow(unsafe_code)]
 
-use super::blocked::{self, Left, ROW_STEP, Tile};
+use super::blocked::{self, Left, Plan, ROW_STEP, Tile};
 use super::view::View;
 use std::arch::x86_64::*;
 
@@ -20,13 +20,13 @@ impl Avx512 {
     }
 
     /// [`blocked::product`], compiled for AVX-512 throughout.
-    pub fn product(self, a: View, first: usize, b: View, out: &mut [u64], accumulate: bool) {
+    pub fn product(self, a: View, b: View, out: &mut [u64], plan: Plan) {
         #[target_feature(enable = "avx512f,avx512dq")]
-        fn compiled(tile: Avx512, a: View, first: usize, b: View, out: &mut [u64], accumulate: bool) {
-            blocked::product(tile, a, first, b, out, accumulate)
+        fn compiled(tile: Avx512, a: View, b: View, out: &mut [u64], plan: Plan) {
+            blocked::product(tile, a, b, out, plan)
         }
         // SAFETY: `self` exists, so the features do.
-        unsafe { compiled(self, a, first, b, out, accumulate) }
+        unsafe { compiled(self, a, b, out, plan) }
     }
 }
 

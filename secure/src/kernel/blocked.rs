@@ -6,6 +6,7 @@
 //! source     K. Goto, R. van de Geijn, *Anatomy of high-performance matrix multiplication* (ACM TOMS 34(3), 2008)
 
 use super::view::View;
+use rayon::prelude::*;
 use std::cell::Cell;
 
 /// Depth of a block. An 8-column panel of B is then at most 16 KiB and stays in L1 while the strips of A stream from L2; the tile of `out` is
@@ -22,7 +23,7 @@ const COLS_BLOCK: usize = 256;
 const TRANSPOSE: usize = 6;
 
 /// A register tile: the innermost product of one kernel.
-pub(super) trait Tile: Copy {
+pub(super) trait Tile: Copy + Send + Sync {
     /// Most rows of A at once.
     const ROWS: usize;
     /// Columns of B at once, the width of a packed panel.
@@ -48,27 +49,33 @@ pub(super) fn check<T: Tile>(_: T, depth: usize, a: Left<'_>, b: &[u64], out: &[
     assert!(last < a.data.len() && depth * T::COLS <= b.len() && (a.rows - 1) * step + T::COLS <= out.len());
 }
 
-/// Rows `first..first + out.len() / n` of A times B, into those rows of the output; B has n columns.
+/// How a product is written: added to what is there or over it, and in how many pieces of rows, which any thread of the pool may take.
+#[derive(Clone, Copy)]
+pub(super) struct Plan {
+    pub accumulate: bool,
+    pub pieces: usize,
+}
+
+/// A times B.
 #[inline(always)]
-pub(super) fn product<T: Tile>(tile: T, a: View, first: usize, b: View, out: &mut [u64], accumulate: bool) {
-    let (k, n) = b.shape();
-    let m = out.len() / n;
+pub(super) fn product<T: Tile>(tile: T, a: View, b: View, out: &mut [u64], plan: Plan) {
+    let ((m, k), (_, n)) = (a.shape(), b.shape());
     let cost = |m: usize, n: usize, transposed: bool| {
         k * (m * n.next_multiple_of(T::COLS) + if transposed { n * TRANSPOSE } else { 0 })
     };
     // (A B)^T = B^T A^T: worth it when n is far from a multiple of the panel, or when it saves a transposition.
     if cost(n, m, !a.transposed) < cost(m, n, b.transposed) {
-        let out = Out { data: out, row_step: 1, col_step: n, accumulate };
-        return blocks(tile, (b.t(), 0), (a.t(), first), (n, k, m), out);
+        // The rows of the transpose are columns of `out`: they cannot be handed out apart.
+        let plan = Plan { pieces: 1, ..plan };
+        return blocks(tile, b.t(), a.t(), Out { data: out, row_step: 1, col_step: n }, plan);
     }
-    blocks(tile, (a, first), (b, 0), (m, k, n), Out { data: out, row_step: n, col_step: 1, accumulate })
+    blocks(tile, a, b, Out { data: out, row_step: n, col_step: 1 }, plan)
 }
 
 struct Out<'a> {
     data: &'a mut [u64],
     row_step: usize,
     col_step: usize,
-    accumulate: bool,
 }
 
 /// 0..k in blocks of equal size (within one), at most `DEPTH`.
@@ -78,47 +85,66 @@ fn depth_blocks(k: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 #[inline(always)]
-fn blocks<T: Tile>(
-    tile: T,
-    (a, a_first): (View, usize),
-    (b, b_first): (View, usize),
-    (m, k, n): (usize, usize, usize),
-    mut out: Out,
-) {
+fn blocks<T: Tile>(tile: T, a: View, b: View, mut out: Out, plan: Plan) {
+    let ((m, k), (_, n)) = (a.shape(), b.shape());
     let width = n.next_multiple_of(T::COLS);
-    let mut left_buffer = Buffer::take(&LEFT, ROWS_BLOCK.min(m).next_multiple_of(T::ROWS) * ROW_STEP);
     let mut right_buffer = Buffer::take(&RIGHT, COLS_BLOCK.min(width).next_multiple_of(T::COLS) * DEPTH.min(k));
-    let in_place = readable_in_place(a);
     for (from, to) in depth_blocks(k) {
-        let depth = to - from;
         for j in (0..n).step_by(COLS_BLOCK) {
-            let columns = COLS_BLOCK.min(n - j);
-            let right = &mut right_buffer.slice()[..columns.next_multiple_of(T::COLS) * depth];
-            pack_right::<T>(b, (from, to), (b_first + j, b_first + j + columns), right);
-            for i in (0..m).step_by(ROWS_BLOCK) {
-                let rows = ROWS_BLOCK.min(m - i);
-                let left = left_buffer.slice();
-                if !in_place {
-                    pack_left::<T>(a, (a_first + i, a_first + i + rows), (from, to), left);
+            let columns = (j, n.min(j + COLS_BLOCK));
+            let right = &mut right_buffer.slice()[..(columns.1 - j).next_multiple_of(T::COLS) * (to - from)];
+            pack_right::<T>(b, (from, to), columns, right);
+            let block = Block { depths: (from, to), columns, right, add: plan.accumulate || from > 0 };
+            if plan.pieces == 1 {
+                for i in (0..m).step_by(ROWS_BLOCK) {
+                    rows(tile, a, (i, m.min(i + ROWS_BLOCK)), block, out.rows_from(i));
                 }
-                for (q, panel) in right.chunks_exact(T::COLS * depth).enumerate() {
-                    for r in (0..rows).step_by(T::ROWS) {
-                        let (data, depth_step) = if in_place {
-                            (&a.data[from * a.stored_cols() + a_first + i + r..], a.stored_cols())
-                        } else {
-                            (&left[r * ROW_STEP..][..T::ROWS * ROW_STEP], T::ROWS)
-                        };
-                        let rows = T::ROWS.min(rows - r);
-                        let strip = Left { data, rows, by_depth: a.transposed, depth_step };
-                        let cols = T::COLS.min(columns - q * T::COLS);
-                        out.tile(tile, depth, strip, panel, (i + r, j + q * T::COLS, cols), from > 0);
-                    }
-                }
+            } else {
+                // The right operand is packed once for all pieces.
+                let height = m.div_ceil(plan.pieces).next_multiple_of(T::ROWS).min(ROWS_BLOCK);
+                out.data.par_chunks_mut(height * n).enumerate().for_each(|(i, data)| {
+                    let first = i * height;
+                    rows(tile, a, (first, m.min(first + height)), block, Out { data, row_step: n, col_step: 1 });
+                });
             }
         }
     }
-    left_buffer.give_back(&LEFT);
     right_buffer.give_back(&RIGHT);
+}
+
+/// Some depths and columns of B, packed.
+#[derive(Clone, Copy)]
+struct Block<'a> {
+    depths: (usize, usize),
+    columns: (usize, usize),
+    right: &'a [u64],
+    add: bool,
+}
+
+/// Rows `first..end` of A, at most `ROWS_BLOCK`, times a block of B; `out` begins with the first of them.
+#[inline(always)]
+fn rows<T: Tile>(tile: T, a: View, (first, end): (usize, usize), block: Block, mut out: Out) {
+    let Block { depths: (from, to), columns: (j, columns_end), right, add } = block;
+    let (rows, depth) = (end - first, to - from);
+    let in_place = readable_in_place(a);
+    let mut buffer = Buffer::take(&LEFT, if in_place { 0 } else { rows.next_multiple_of(T::ROWS) * ROW_STEP });
+    let left = buffer.slice();
+    if !in_place {
+        pack_left::<T>(a, (first, end), (from, to), left);
+    }
+    for (q, panel) in right.chunks_exact(T::COLS * depth).enumerate() {
+        let column = j + q * T::COLS;
+        for r in (0..rows).step_by(T::ROWS) {
+            let (data, depth_step) = if in_place {
+                (&a.data[from * a.stored_cols() + first + r..], a.stored_cols())
+            } else {
+                (&left[r * ROW_STEP..][..T::ROWS * ROW_STEP], T::ROWS)
+            };
+            let strip = Left { data, rows: T::ROWS.min(rows - r), by_depth: a.transposed, depth_step };
+            out.tile(tile, depth, strip, panel, (r, column, T::COLS.min(columns_end - column)), add);
+        }
+    }
+    buffer.give_back(&LEFT);
 }
 
 /// A transposed operand of one slice can be read where it lies: a strip is a few columns of the stored matrix. Unless its rows are so far
@@ -131,6 +157,10 @@ fn readable_in_place(a: View) -> bool {
 struct Scratch([u64; 128]);
 
 impl Out<'_> {
+    fn rows_from(&mut self, i: usize) -> Out<'_> {
+        Out { data: &mut self.data[i * self.row_step..], row_step: self.row_step, col_step: self.col_step }
+    }
+
     /// One tile at (i, j); adds where earlier depth blocks or the caller's values are there already.
     #[inline(always)]
     fn tile<T: Tile>(
@@ -140,9 +170,8 @@ impl Out<'_> {
         a: Left,
         b: &[u64],
         (i, j, cols): (usize, usize, usize),
-        partial: bool,
+        add: bool,
     ) {
-        let add = partial || self.accumulate;
         let start = i * self.row_step + j * self.col_step;
         if self.col_step == 1 && cols == T::COLS {
             return tile.run(depth, a, b, &mut self.data[start..], self.row_step, add);

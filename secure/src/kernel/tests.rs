@@ -92,14 +92,10 @@ fn matmul_is_exact() {
                 if m * k * n > 0 && accumulate == (variant % 3 == 0) && m * n < 40_000 {
                     // The AMX kernel with emulated instructions.
                     use amx::{emulated::Emulated, product};
-                    // From a row on, as the second of several threads has it.
-                    for first in [0, 16].into_iter().filter(|first| *first < m) {
-                        let mut out = old[first * n..].to_vec();
-                        product(&mut Emulated::new(), a, first, b, &mut out, accumulate);
-                        assert!(
-                            out == expected[first * n..],
-                            "emulated amx {m}x{k}x{n} variant {variant} from {first}"
-                        );
+                    for pieces in [1, 3] {
+                        let mut out = old.clone();
+                        product(Emulated::new, a, b, &mut out, Plan { accumulate, pieces });
+                        assert!(out == expected, "emulated amx {m}x{k}x{n} variant {variant} in {pieces} pieces");
                     }
                 }
                 for &kernel in &kernels {
@@ -140,22 +136,25 @@ fn amx_accumulators_do_not_overflow() {
     let (a, b) = (vec![u64::MAX; m * k], vec![u64::MAX; k * n]);
     let (a, b) = (View::new(&a, m, k), View::new(&b, k, n));
     let mut out = vec![0; m * n];
-    amx::product(&mut amx::emulated::Emulated::new(), a, 0, b, &mut out, false);
+    amx::product(amx::emulated::Emulated::new, a, b, &mut out, Plan { accumulate: false, pieces: 1 });
     assert_eq!(out, vec![k as u64; m * n]);
 }
 
 #[test]
-fn the_number_of_threads_changes_nothing() {
+fn the_number_of_pieces_changes_nothing() {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
-    let (m, k, n) = (307, 130, 120);
-    let (a, b) = (words(&mut rng, m * k), words(&mut rng, k * n));
-    let (a, b) = (View::new(&a, k, m).t(), View::new(&b, k, n));
-    let expected = naive(a, b, None);
-    for kernel in kernels() {
-        for threads in [1, 2, 3, 7, 1000] {
-            let mut out = vec![1; m * n];
-            kernel.matmul_on(threads, a, b, &mut out, false);
-            assert!(out == expected, "{} on {threads} threads", kernel.name());
+    // By depth, by rows over several blocks of depths, and transposed.
+    for (m, k, n, by_depth) in [(307, 130, 120, true), (130, 600, 48, false), (400, 256, 12, false)] {
+        let (a, b, old) = (words(&mut rng, m * k), words(&mut rng, k * n), words(&mut rng, m * n));
+        let a = if by_depth { View::new(&a, k, m).t() } else { View::new(&a, m, k) };
+        let b = View::new(&b, k, n);
+        for accumulate in [false, true] {
+            let expected = naive(a, b, accumulate.then_some(&old));
+            for (kernel, pieces) in kernels().into_iter().flat_map(|k| [1, 2, 3, 7, 1000].map(|pieces| (k, pieces))) {
+                let mut out = old.clone();
+                kernel.matmul_in(pieces, a, b, &mut out, accumulate);
+                assert!(out == expected, "{} {m}x{k}x{n} in {pieces} pieces", kernel.name());
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 //! becomes the next outgoing one, so that nothing is allocated in the steady state.
 
 use super::{Channel, Mailboxes, Neighbour};
+use crate::crew::help;
 use crate::error::{Error, Result};
 use crate::party::PartyId;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
@@ -13,6 +14,7 @@ pub struct MemoryChannel {
     to: [Sender<Vec<u64>>; 2],
     from: [Receiver<Vec<u64>>; 2],
     deadline: Duration,
+    looks: usize,
 }
 
 /// Connects three parties. A party that waits longer than `deadline` for a message gives up with [`Error::PeerGone`].
@@ -29,18 +31,38 @@ pub fn network(deadline: Duration) -> [MemoryChannel; 3] {
             to: [back_tx[prev].clone(), forth_tx[i].clone()],
             from: [forth_rx[prev].take().expect("taken once"), back_rx[i].take().expect("taken once")],
             deadline,
+            looks: LOOKS,
         }
     })
 }
 
-/// Receives a message. Looks for it a while before going to sleep, giving the core away between looks: being woken up takes longer than
-/// most rounds do.
-fn receive(from: &Receiver<Vec<u64>>, deadline: Duration) -> std::result::Result<Vec<u64>, RecvTimeoutError> {
-    const LOOKS: usize = 300;
-    for _ in 0..LOOKS {
+impl MemoryChannel {
+    /// Whose end this is.
+    pub fn id(&self) -> PartyId {
+        self.id
+    }
+
+    /// For a party that has a core to itself: it helps through most of its waits before it sleeps, some ten milliseconds.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        MemoryChannel { looks: 100 * LOOKS, ..self }
+    }
+}
+
+/// How often a party looks for a message before it sleeps: being woken up takes longer than most rounds do.
+const LOOKS: usize = 300;
+
+/// Receives a message, looking for it before going to sleep. Between two looks it helps the others or gives the core away.
+fn receive(
+    from: &Receiver<Vec<u64>>,
+    looks: usize,
+    deadline: Duration,
+) -> std::result::Result<Vec<u64>, RecvTimeoutError> {
+    for _ in 0..looks {
         match from.try_recv() {
             Ok(message) => return Ok(message),
             Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
+            Err(TryRecvError::Empty) if help() => {}
             Err(TryRecvError::Empty) => std::thread::yield_now(),
         }
     }
@@ -75,7 +97,7 @@ impl Channel for MemoryChannel {
                 incoming[n].clear();
                 continue;
             }
-            let message = match receive(&self.from[n as usize], self.deadline) {
+            let message = match receive(&self.from[n as usize], self.looks, self.deadline) {
                 Ok(m) => m,
                 Err(RecvTimeoutError::Disconnected) => return Err(gone(n, "closed its channel")),
                 Err(RecvTimeoutError::Timeout) => {

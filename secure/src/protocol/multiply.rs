@@ -160,7 +160,7 @@ pub fn matmul_parts<'x, 'y>(p: &Party, x: impl Into<Matrix<'x>>, y: impl Into<Ma
     }
     let mut part = vec![0; rows * cols];
     p.mark(Phase::Other);
-    let mut add = |x, y, more| Kernel::selected().matmul_on(p.threads, x, y, &mut part, more);
+    let mut add = |x, y, more| Kernel::selected().matmul_in(p.pieces, x, y, &mut part, more);
     match p.id {
         PartyId::P0 => add(x.both(), y.both(), false),
         PartyId::P1 => {

@@ -1,0 +1,107 @@
+//! The threads that three parties of one process run on.
+//!
+//! They are one pool: each party has a thread of its own for as long as it lives, and machines with more cores have threads beside those. A matrix
+//! product is cut into pieces that any thread of the pool may take, and a party that waits for a message takes pieces while it waits
+//! ([`help`]). So no core is idle while another has a product to share. A piece is an operand and a place for its product, not a party's state: what a
+//! party can read does not change, and in a deployment of three machines nobody waits in the same pool.
+
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder, Yield};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, channel};
+
+/// Three running parties. Dropping it waits until all have ended.
+pub(crate) struct Crew {
+    ended: Receiver<()>,
+    _pool: ThreadPool,
+}
+
+impl Crew {
+    /// Runs each party on a thread of its own, out of at least `threads`. One that panics ends; its thread goes on helping.
+    ///
+    /// # Errors
+    /// The system has no such threads.
+    pub fn start(
+        threads: usize,
+        parties: [Box<dyn FnOnce() + Send>; 3],
+    ) -> std::result::Result<Self, ThreadPoolBuildError> {
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(threads.max(parties.len()))
+            .thread_name(|i| if i < 3 { format!("party {i}") } else { format!("helper {i}") })
+            .panic_handler(|_| {})
+            .build()?;
+        let (running, ended) = channel::<()>();
+        let parties = Mutex::new(parties.map(Some));
+        pool.spawn_broadcast(move |thread| {
+            // Dropped with the last thread's copy of this closure.
+            let _running = &running;
+            let party = parties.lock().ok().and_then(|mut p| p.get_mut(thread.index()).and_then(Option::take));
+            if let Some(party) = party {
+                party();
+            }
+        });
+        Ok(Crew { ended, _pool: pool })
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        let _ = self.ended.recv();
+    }
+}
+
+/// Does a piece of what is to be done in this thread's crew. False if there is none, or no crew.
+pub(crate) fn help() -> bool {
+    rayon::yield_now() == Some(Yield::Executed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rayon::prelude::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn a_party_that_waits_takes_pieces_and_the_end_waits_for_all() {
+        let (pieces, helped, ended) =
+            (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let owner: Box<dyn FnOnce() + Send> = {
+            let (pieces, helped) = (Arc::clone(&pieces), Arc::clone(&helped));
+            Box::new(move || {
+                // Over only once somebody has helped.
+                (0..2).into_par_iter().for_each(|_| {
+                    pieces.fetch_add(1, Ordering::SeqCst);
+                    while pieces.load(Ordering::SeqCst) < 2 {
+                        std::thread::yield_now();
+                    }
+                });
+                helped.fetch_add(100, Ordering::SeqCst);
+            })
+        };
+        let waiting = || -> Box<dyn FnOnce() + Send> {
+            let (helped, ended) = (Arc::clone(&helped), Arc::clone(&ended));
+            Box::new(move || {
+                while helped.load(Ordering::SeqCst) < 100 {
+                    helped.fetch_add(usize::from(help()), Ordering::SeqCst);
+                }
+                ended.fetch_add(1, Ordering::SeqCst);
+            })
+        };
+        drop(Crew::start(1, [waiting(), owner, waiting()]).unwrap());
+        assert_eq!(ended.load(Ordering::SeqCst), 2);
+        assert_eq!(pieces.load(Ordering::SeqCst), 2);
+        assert!(helped.load(Ordering::SeqCst) > 100);
+        assert!(!help(), "no crew here");
+    }
+
+    #[test]
+    fn a_party_that_panics_leaves_the_others_alone() {
+        let ended = Arc::new(AtomicUsize::new(0));
+        let quiet = || -> Box<dyn FnOnce() + Send> {
+            let ended = Arc::clone(&ended);
+            Box::new(move || _ = ended.fetch_add(1, Ordering::SeqCst))
+        };
+        drop(Crew::start(1, [quiet(), Box::new(|| panic!("planted")), quiet()]).unwrap());
+        assert_eq!(ended.load(Ordering::SeqCst), 2);
+    }
+}
