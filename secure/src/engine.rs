@@ -806,6 +806,43 @@ mod tests {
         }
     }
 
+    /// Of every head and depth, the tensors that the specification names: each once, under its own name, in its own shape.
+    #[test]
+    fn a_recorded_step_hands_out_every_tensor_once() {
+        use HeadPoint::*;
+        use ProbePoint::{Head as OfHead, *};
+        use reference::spec::{Head, HeadPoint};
+        for (layers, head) in [1, 2, 3].into_iter().flat_map(|l| Head::ALL.map(|h| (l, h))) {
+            let network = NetworkSpec::dense(9, 5, 4, layers);
+            let of_head = match head {
+                Head::Softmax => vec![(Maximum, 1, 1), (Exp, 1, 4), (Sum, 1, 1), (Quotient, 1, 4)],
+                Head::ReluGrad => vec![(Positive, 1, 4), (Sum, 1, 1), (Quotient, 1, 4)],
+                Head::ReluProb | Head::ReluProbCut | Head::ReluEps => {
+                    vec![(Positive, 1, 4), (Sum, 1, 1), (Reciprocal, 2, 1)]
+                }
+            };
+            let mut expected = vec![(Logits, 70, 4), (HeadGradient, 70, 4)];
+            expected.extend(of_head.into_iter().map(|(point, batches, cols)| (OfHead(point), 70 * batches, cols)));
+            for l in 1..=layers {
+                let (rows, cols) = network.shape(l);
+                expected.extend([WeightGradient(l), WeightVelocity(l), Weights(l)].map(|point| (point, rows, cols)));
+                expected.extend([BiasGradient(l), BiasVelocity(l), Bias(l)].map(|point| (point, 1, cols)));
+                if l < layers {
+                    expected
+                        .extend([PreActivation(l), Activation(l), ActivationGradient(l)].map(|point| (point, 70, 5)));
+                }
+            }
+            expected.sort();
+            let spec = TrainSpec { network, ..spec(head, Rounding::Probabilistic) };
+            let mut engine = Engine::start(EngineConfig { record: true, ..EngineConfig::new(spec.clone()) }).unwrap();
+            engine.load(&parameters(&spec)).unwrap();
+            let probes = engine.step(&units(70 * 9, 60_000), &[1; 70]).unwrap().probes;
+            let mut found: Vec<_> = probes.iter().map(|p| (p.point, p.rows, p.cols)).collect();
+            found.sort();
+            assert_eq!(found, expected, "{head}, {layers} layers");
+        }
+    }
+
     /// The promise for a step at batch 128: at most 120 rounds, and the bars of the benchmarks.
     #[test]
     fn a_softmax_step_takes_few_rounds() {

@@ -116,7 +116,9 @@ mod tests {
             let probabilistic = if down.0 > up.0 { down } else { up };
             for (rounding, found) in [(Nearest, measure(f, Nearest, Coins::seeded(0))), (Probabilistic, probabilistic)]
             {
-                let (bound, at) = worst(World::with_fraction_bits(rounding, f).fixed, rounding);
+                let fixed = World::with_fraction_bits(rounding, f).fixed;
+                let (bound, at) = worst(fixed, rounding);
+                assert_eq!(error_units(fixed, rounding), bound);
                 if !(found.0 <= bound && found.0 > bound - 1.01e-4 && found.1 == at) {
                     moved.push((f, rounding, found, bound));
                 }

@@ -51,6 +51,7 @@ impl BitShare {
         let w = self.words();
         let mut out = BitShare { blocks: 0, len: self.len, own: Vec::new(), next: Vec::new() };
         for b in blocks {
+            debug_assert!(b < self.blocks);
             out.own.extend_from_slice(&self.own[b * w..(b + 1) * w]);
             out.next.extend_from_slice(&self.next[b * w..(b + 1) * w]);
             out.blocks += 1;

@@ -511,3 +511,23 @@ fn intermediates_compose_to_the_gradient() {
         }
     }
 }
+
+/// What the other sides open of the reciprocals, by hand: of S, where a sum of 0 counts as the regulariser, then of the true class's denominator.
+#[test]
+fn reciprocals_by_hand() {
+    let logits = array![[-1.0, -2.0], [0.05, 0.35], [0.05, 0.35], [4.0, 1.0]];
+    let labels = [0, 0, 1, 0];
+    let reciprocals = |head| {
+        let head = RealHead { regulariser: 0.25, ..RealHead::paper(head) };
+        let (point, values) = head.intermediates(&logits, &labels).pop().unwrap();
+        assert_eq!((point, values.dim()), (HeadPoint::Reciprocal, (8, 1)));
+        values.into_raw_vec_and_offset().0
+    };
+    let near = |found: Vec<f64>, expected: [f64; 8]| {
+        assert!(found.iter().zip(expected).all(|(a, b)| relative_eq!(*a, b, max_relative = 1e-14)), "{found:?}");
+    };
+    // A true class at or below eps keeps its denominator of 1.
+    near(reciprocals(Head::ReluProb), [4.0, 2.5, 2.5, 0.2, 1.0, 1.0, 1.0 / 0.35, 0.25]);
+    near(reciprocals(Head::ReluProbCut), [4.0, 1.0 / 0.35, 1.0 / 0.35, 0.2, 1.0, 1.0, 1.0 / 0.35, 0.25]);
+    near(reciprocals(Head::ReluEps), [2.0, 1.0 / 0.9, 1.0 / 0.9, 1.0 / 5.5, 4.0, 1.0 / 0.3, 1.0 / 0.6, 1.0 / 4.25]);
+}
