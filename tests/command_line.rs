@@ -102,6 +102,7 @@ fn a_fixed_seed_is_called_insecure_and_repeats_the_run() {
         let json = dir.path().join("r.json");
         let output = run(&[SHORT, &["--insecure-seed", "5", "--json", json.to_str().unwrap()]].concat());
         assert!(stdout(&output).contains("INSECURE"));
+        assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
         let mut report: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
         assert_eq!(report["insecure"], true);
         for side in ["f64", "integer", "secure"] {

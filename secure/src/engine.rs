@@ -9,7 +9,7 @@ use crate::cost::Spent;
 use crate::crew::Crew;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
-use crate::kernel::Kernel;
+use crate::kernel::{CtrKey, Kernel};
 use crate::net::Channel;
 use crate::net::memory::network;
 use crate::net::recorded::{Recorded, Said, Transcript};
@@ -585,11 +585,16 @@ fn party_thread(
     }
 }
 
-/// A seed for party `id`, or for the n-th dealt secret, from one that was asked for.
+/// A seed for party `id`, or for the n-th dealt secret, from one that was asked for: as different from its neighbours as random ones are, for
+/// the parties send it.
 fn mix(seed: u64, n: u64) -> Seed {
+    let mut key = Seed::default();
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    let mut words = [0; 2];
+    CtrKey::new(key).fill(n.into(), &mut words);
     let mut out = Seed::default();
-    out[..8].copy_from_slice(&seed.to_le_bytes());
-    out[8..].copy_from_slice(&n.to_le_bytes());
+    out[..8].copy_from_slice(&words[0].to_le_bytes());
+    out[8..].copy_from_slice(&words[1].to_le_bytes());
     out
 }
 
