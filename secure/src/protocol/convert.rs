@@ -113,3 +113,14 @@ wide_fn! {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_blocks_unpack_to_nothing() {
+        assert_eq!(unpack(&[], 3, 0), Vec::<u64>::new());
+        assert_eq!(unpack(&[1, 0, 2, 0], 2, 65), [&[1][..], &[0; 64], &[0, 1], &[0; 63]].concat());
+    }
+}

@@ -69,3 +69,44 @@ impl Normalised {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::compare::sign_cost;
+    use crate::protocol::convert::TO_RING;
+    use crate::testing::{open, share, world};
+    use reference::spec::{FixedSpec, Rounding};
+
+    /// Every power of two, its neighbours, and 0 where it may be; and no comparison more than the head of this file promises.
+    #[test]
+    fn every_highest_bit_with_as_many_comparisons_as_promised() {
+        let fixed = FixedSpec::default();
+        for (lo, hi) in [(0, 31), (16, 20), (5, 6), (16, 31)] {
+            let ends = (lo..hi).flat_map(|k| [1 << k, (2 << k) - 1]);
+            let s: Vec<i64> = ends.chain((lo == 0).then_some(0)).collect();
+            let n = s.len();
+            let x = share(n, 1, &s);
+            let ([a, b, c], spent, _) = world(fixed, Rounding::Nearest, |p| {
+                p.run(async {
+                    let found = normalise(p, &x[p.id.index()], (lo, hi)).await?;
+                    Ok([found.apply(p, &x[p.id.index()]).await?, found.msb])
+                })
+            });
+            let opened = [0, 1].map(|k| open(&[a[k].clone(), b[k].clone(), c[k].clone()]));
+            let normalised: Vec<i64> = s.iter().map(|&s| s.max(1) << (30 - s.max(1).ilog2())).collect();
+            assert_eq!(opened[0], normalised, "{lo}..{hi}");
+            assert_eq!(opened[1], s.iter().map(|&s| i64::from(s.max(1).ilog2())).collect::<Vec<_>>(), "{lo}..{hi}");
+
+            // Blocks of bits are whole words; the last product is reshared.
+            let compared = (hi - lo - 1 + u32::from(lo == 0)) as u64;
+            let sign = sign_cost(fixed.value_bits);
+            let bits = compared
+                * (n.next_multiple_of(64) as u64 * sign.bits_per_element + n as u64 * TO_RING.bits_per_element);
+            assert_eq!(spent.bytes * 8, bits + n as u64 * 192, "{lo}..{hi}");
+            if compared > 0 {
+                assert_eq!(spent.rounds, sign.rounds + TO_RING.rounds + 1, "{lo}..{hi}");
+            }
+        }
+    }
+}
