@@ -16,7 +16,7 @@ use crate::net::recorded::{Recorded, Said, Transcript};
 use crate::nn::dense::LayerShare;
 use crate::nn::{heads, train};
 use crate::party::{Party, PartyId, Probed, Record, TruncationView};
-use crate::prg::Seed;
+use crate::prg::{Seed, seed_of};
 use crate::protocol::input::deal;
 use crate::protocol::multiply::Matrix;
 use crate::protocol::reveal::reveal;
@@ -588,14 +588,9 @@ fn party_thread(
 /// A seed for party `id`, or for the n-th dealt secret, from one that was asked for: as different from its neighbours as random ones are, for
 /// the parties send it.
 fn mix(seed: u64, n: u64) -> Seed {
-    let mut key = Seed::default();
-    key[..8].copy_from_slice(&seed.to_le_bytes());
     let mut words = [0; 2];
-    CtrKey::new(key).fill(n.into(), &mut words);
-    let mut out = Seed::default();
-    out[..8].copy_from_slice(&words[0].to_le_bytes());
-    out[8..].copy_from_slice(&words[1].to_le_bytes());
-    out
+    CtrKey::new(seed_of([seed, 0])).fill(n.into(), &mut words);
+    seed_of(words)
 }
 
 fn party_seed(seed: u64, id: PartyId) -> Seed {

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
 use crate::net::recorded::Said;
 use crate::net::{Channel, Mailboxes, Neighbour};
-use crate::prg::{Seed, Stream, Ticket, fresh_seed};
+use crate::prg::{Seed, Stream, Ticket, fresh_seed, seed_of, words_of};
 use crate::share::{Parts, Share};
 use reference::spec::{FixedSpec, ProbePoint, Rounding};
 use std::cell::{Cell, Ref, RefCell};
@@ -145,13 +145,10 @@ impl Party {
             None => fresh_seed()?,
         };
         let (mut outgoing, mut incoming) = (Mailboxes::default(), Mailboxes::default());
-        let word = |half: usize| u64::from_le_bytes(mine[8 * half..8 * half + 8].try_into().expect("8 bytes"));
-        outgoing[Neighbour::Next].extend([word(0), word(1)]);
+        outgoing[Neighbour::Next].extend(words_of(mine));
         channel.exchange(&mut outgoing, &mut incoming, [2, 0], "set-up")?;
         let heard = &incoming[Neighbour::Previous];
-        let mut theirs = Seed::default();
-        theirs[..8].copy_from_slice(&heard[0].to_le_bytes());
-        theirs[8..].copy_from_slice(&heard[1].to_le_bytes());
+        let theirs = seed_of([heard[0], heard[1]]);
         let party = Self::new(id, fixed, rounding, channel, [theirs, mine]);
         party.round.set(1); // the set-up was an exchange of this transport
         Ok(party)

@@ -15,6 +15,17 @@ pub struct Ticket(pub(crate) u64);
 /// A key of 128 bits.
 pub type Seed = [u8; 16];
 
+/// The key of two words, lowest byte first, as a message carries it.
+pub(crate) fn seed_of([low, high]: [u64; 2]) -> Seed {
+    (u128::from(low) | u128::from(high) << 64).to_le_bytes()
+}
+
+/// The two words of a key.
+pub(crate) fn words_of(seed: Seed) -> [u64; 2] {
+    let both = u128::from_le_bytes(seed);
+    [both as u64, (both >> 64) as u64]
+}
+
 /// One shared stream.
 pub struct Stream {
     key: CtrKey,

@@ -82,7 +82,7 @@ pub(super) fn run(a: View, b: View, out: &mut [u64], plan: Plan) {
 /// A times B, every piece on the tile unit of the thread that takes it.
 pub(super) fn product<U: TileUnit>(begin: impl Fn() -> U + Sync, a: View, b: View, out: &mut [u64], plan: Plan) {
     let ((m, k), (_, n)) = (a.shape(), b.shape());
-    let height = m.div_ceil(plan.pieces).next_multiple_of(SIDE).min(ROWS_BLOCK);
+    let height = plan.height(m, SIDE, ROWS_BLOCK);
     let mut right = RIGHT.take();
     for from in (0..k).step_by(DEPTH) {
         let depths = (from, k.min(from + DEPTH));

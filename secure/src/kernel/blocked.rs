@@ -56,6 +56,13 @@ pub(super) struct Plan {
     pub pieces: usize,
 }
 
+impl Plan {
+    /// Rows of a piece of m: whole tiles of `tile` rows, at most `block`.
+    pub fn height(self, m: usize, tile: usize, block: usize) -> usize {
+        m.div_ceil(self.pieces).next_multiple_of(tile).min(block)
+    }
+}
+
 /// A times B.
 #[inline(always)]
 pub(super) fn product<T: Tile>(tile: T, a: View, b: View, out: &mut [u64], plan: Plan) {
@@ -87,6 +94,7 @@ fn depth_blocks(k: usize) -> impl Iterator<Item = (usize, usize)> {
 #[inline(always)]
 fn blocks<T: Tile>(tile: T, a: View, b: View, mut out: Out, plan: Plan) {
     let ((m, k), (_, n)) = (a.shape(), b.shape());
+    let height = plan.height(m, T::ROWS, ROWS_BLOCK);
     let width = n.next_multiple_of(T::COLS);
     let mut right_buffer = Buffer::take(&RIGHT, COLS_BLOCK.min(width).next_multiple_of(T::COLS) * DEPTH.min(k));
     for (from, to) in depth_blocks(k) {
@@ -96,12 +104,11 @@ fn blocks<T: Tile>(tile: T, a: View, b: View, mut out: Out, plan: Plan) {
             pack_right::<T>(b, (from, to), columns, right);
             let block = Block { depths: (from, to), columns, right, add: plan.accumulate || from > 0 };
             if plan.pieces == 1 {
-                for i in (0..m).step_by(ROWS_BLOCK) {
-                    rows(tile, a, (i, m.min(i + ROWS_BLOCK)), block, out.rows_from(i));
+                for i in (0..m).step_by(height) {
+                    rows(tile, a, (i, m.min(i + height)), block, out.rows_from(i));
                 }
             } else {
                 // The right operand is packed once for all pieces.
-                let height = m.div_ceil(plan.pieces).next_multiple_of(T::ROWS).min(ROWS_BLOCK);
                 out.data.par_chunks_mut(height * n).enumerate().for_each(|(i, data)| {
                     let first = i * height;
                     rows(tile, a, (first, m.min(first + height)), block, Out { data, row_step: n, col_step: 1 });

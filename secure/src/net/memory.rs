@@ -1,5 +1,5 @@
 //! Three parties as three threads of one process. A message is handed over by moving its buffer; the buffer that was read last
-//! becomes the next outgoing one, so that nothing is allocated in the steady state.
+//! becomes the next outgoing one, unless the protocol that heard it kept it as a result ([`take`](crate::party::Heard::take)).
 
 use super::{Channel, Mailboxes, Neighbour};
 use crate::crew::help;
