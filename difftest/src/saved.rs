@@ -20,6 +20,7 @@ use secure::engine::check_replicas;
 use secure::nn::dense::LayerShare;
 use secure::party::PartyId;
 use secure::share::Share;
+use secure::words::Words;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -126,7 +127,7 @@ pub fn save(model: &Path, spec: &TrainSpec, trained: &Trained) -> Result<(), Err
     let mut files = vec![(Holder::F64, file(model, Holder::F64, spec, &run, real.collect())?)];
     for (id, layers) in PartyId::ALL.into_iter().zip(&trained.shares) {
         let shares = layers.iter().flat_map(|l| [&l.weights, &l.bias, &l.weight_velocity, &l.bias_velocity]);
-        let words = shares.flat_map(|s| [s.own.clone(), s.next.clone()]).collect();
+        let words = shares.flat_map(|s| [s.own.to_vec(), s.next.to_vec()]).collect();
         files.push((Holder::Party(id), file(model, Holder::Party(id), spec, &run, words)?));
     }
     for (holder, file) in files {
@@ -189,8 +190,8 @@ pub fn load(model: &Path, spec: &TrainSpec) -> Result<Trained, Error> {
         let mut words = read(model, Holder::Party(id), spec, Some(&file))?.words.into_iter();
         for l in 1..=spec.network.layers() {
             let (inputs, outputs) = spec.network.shape(l);
-            let mut share =
-                |rows| Share::new(rows, outputs, words.next().unwrap_or_default(), words.next().unwrap_or_default());
+            let mut component = || Words::from(words.next().unwrap_or_default());
+            let mut share = |rows| Share::new(rows, outputs, component(), component());
             mine.push(LayerShare {
                 weights: share(inputs),
                 bias: share(1),

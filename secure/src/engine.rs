@@ -732,6 +732,7 @@ pub fn reconstruct(shares: &[Share; 3]) -> std::result::Result<Vec<i64>, String>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::words::Words;
     use reference::spec::{FixedSpec, NetworkSpec, SgdSpec};
 
     fn spec(head: Head, rounding: Rounding) -> TrainSpec {
@@ -881,7 +882,7 @@ mod tests {
         short[2].pop();
         refused(&mut other, short, "party 2");
         let mut hollow = shares.clone();
-        hollow.iter_mut().for_each(|s| s[0].bias.next.clear());
+        hollow.iter_mut().for_each(|s| s[0].bias.next = Words::default());
         refused(&mut other, hollow, "party 0");
         let [a, b, c] = shares;
         refused(&mut other, [b, a, c], "two copies");

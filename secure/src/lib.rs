@@ -37,5 +37,6 @@ pub mod prg;
 pub mod protocol;
 pub mod share;
 pub mod testing;
+pub mod words;
 
 pub use error::{Error, Result};

@@ -15,6 +15,7 @@ use crate::protocol::select::{select, select_with_bit};
 use crate::protocol::truncate::truncate;
 use crate::share::{BitShare, Share};
 use crate::testing::world_over;
+use crate::words::Words;
 use reference::spec::{FixedSpec, Rounding};
 use std::collections::{BTreeMap, HashSet};
 
@@ -22,10 +23,10 @@ use std::collections::{BTreeMap, HashSet};
 const N: usize = 1 << 15;
 
 /// Words by who said them: "step from party i to j".
-type Words = BTreeMap<String, Vec<u64>>;
+type Spoken = BTreeMap<String, Vec<u64>>;
 
 /// What was said, and what each party noted of its truncations. The seeds are fixed, so that a verdict by chance cannot come and go.
-fn said(rounding: Rounding, program: impl AsyncFn(&Party) -> Result<()> + Sync) -> (Words, Vec<Vec<TruncationView>>) {
+fn said(rounding: Rounding, program: impl AsyncFn(&Party) -> Result<()> + Sync) -> (Spoken, Vec<Vec<TruncationView>>) {
     let transcript = Transcript::default();
     let recorded = |id: PartyId, link| {
         let link = Recorded::new(link, id, transcript.clone());
@@ -33,7 +34,7 @@ fn said(rounding: Rounding, program: impl AsyncFn(&Party) -> Result<()> + Sync) 
     };
     let (.., records) = world_over(FixedSpec::default(), rounding, recorded, |p| p.run(program(p)));
     let messages = transcript.take();
-    let (mut out, mut views) = (Words::new(), Vec::new());
+    let (mut out, mut views) = (Spoken::new(), Vec::new());
     for (from, record) in PartyId::ALL.into_iter().zip(records) {
         views.push(record.truncations);
         for s in record.said.iter().filter(|s| !s.words.is_empty()) {
@@ -47,7 +48,7 @@ fn said(rounding: Rounding, program: impl AsyncFn(&Party) -> Result<()> + Sync) 
 }
 
 /// Words that must look random. By Hoeffding's inequality one of the 64 frequencies is further from 1/2 than `t` with a probability below 2^-40.
-fn looks_random(what: &str, said: &Words) {
+fn looks_random(what: &str, said: &Spoken) {
     assert!(!said.is_empty(), "{what} says nothing");
     let mut seen = HashSet::new();
     for (name, words) in said {
@@ -67,9 +68,9 @@ fn looks_random(what: &str, said: &Words) {
 #[test]
 fn messages_about_zeros_are_masks_and_nothing_else() {
     let zeros = || Share::zeros(1, N);
-    let bits = || BitShare { blocks: 1, len: N, own: vec![0; N / 64], next: vec![0; N / 64] };
+    let bits = || BitShare { blocks: 1, len: N, own: Words::zeros(N / 64), next: Words::zeros(N / 64) };
     let known = |p: &Party, n: usize| if p.id == PartyId::P0 { vec![0; n] } else { vec![] };
-    let check = |what: &str, said: (Words, Vec<Vec<TruncationView>>)| looks_random(what, &said.0);
+    let check = |what: &str, said: (Spoken, Vec<Vec<TruncationView>>)| looks_random(what, &said.0);
 
     let nearest = Rounding::Nearest;
     check("input", said(nearest, async |p| from_party_0(p, &known(p, N), N).await.map(drop)));
@@ -102,9 +103,9 @@ fn the_borrow_of_a_truncation_is_masked_on_both_sides() {
         let word = |c: &[u64]| c.iter().enumerate().fold(0, |w, (k, v)| w | (v >> 63) << k);
         views[party][0].part.chunks(64).map(word).collect()
     };
-    let masks = |from: usize, to: usize, own: Vec<u64>| -> Words {
+    let masks = |from: usize, to: usize, own: Vec<u64>| -> Spoken {
         let name = format!("truncate from party {from} to {to}");
-        Words::from([(name.clone(), said[&name].iter().zip(own).map(|(said, own)| said ^ own).collect())])
+        Spoken::from([(name.clone(), said[&name].iter().zip(own).map(|(said, own)| said ^ own).collect())])
     };
     // Party 0 says NOT msb(x0) ^ a first, party 1 says msb(m) ^ b first.
     looks_random("the mask a", &masks(0, 1, most_significant(0).into_iter().map(|w| !w).collect()));

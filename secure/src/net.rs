@@ -8,6 +8,7 @@ pub mod memory;
 pub mod recorded;
 
 use crate::error::Result;
+use crate::words::Words;
 
 /// One of the two other parties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,17 +26,17 @@ impl Neighbour {
 
 /// The two mailboxes of one direction, indexed by [`Neighbour`] as usize.
 #[derive(Debug, Default)]
-pub struct Mailboxes(pub [Vec<u64>; 2]);
+pub struct Mailboxes(pub [Words; 2]);
 
 impl std::ops::Index<Neighbour> for Mailboxes {
-    type Output = Vec<u64>;
-    fn index(&self, n: Neighbour) -> &Vec<u64> {
+    type Output = Words;
+    fn index(&self, n: Neighbour) -> &Words {
         &self.0[n as usize]
     }
 }
 
 impl std::ops::IndexMut<Neighbour> for Mailboxes {
-    fn index_mut(&mut self, n: Neighbour) -> &mut Vec<u64> {
+    fn index_mut(&mut self, n: Neighbour) -> &mut Words {
         &mut self.0[n as usize]
     }
 }

@@ -12,6 +12,7 @@ use crate::net::recorded::Said;
 use crate::net::{Channel, Mailboxes, Neighbour};
 use crate::prg::{Seed, Stream, Ticket, fresh_seed, seed_of, words_of};
 use crate::share::{Parts, Share};
+use crate::words::Words;
 use reference::spec::{FixedSpec, ProbePoint, Rounding};
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::BTreeMap;
@@ -74,7 +75,7 @@ pub struct TruncationView {
     /// Bits that are cut off.
     pub shift: u32,
     /// Party 0: x_0; party 1: m, where the shifted value is x_0 - m.
-    pub part: Vec<u64>,
+    pub part: Words,
 }
 
 /// One party.
@@ -239,7 +240,7 @@ impl Party {
     }
 
     /// Appends words to what is said to a neighbour in this round, on behalf of `step`.
-    pub fn say(&self, step: &'static str, to: Neighbour, write: impl FnOnce(&mut Vec<u64>)) {
+    pub fn say(&self, step: &'static str, to: Neighbour, write: impl FnOnce(&mut Words)) {
         let mut outgoing = self.outgoing.borrow_mut();
         let before = outgoing[to].len();
         write(&mut outgoing[to]);
@@ -302,7 +303,7 @@ impl Party {
     /// Notes this party's part of a truncation, if anybody asked.
     pub fn note_truncation(&self, name: &str, shift: u32, part: &[u64]) {
         if let Some(record) = self.record.borrow_mut().as_mut() {
-            record.truncations.push(TruncationView { name: name.to_owned(), shift, part: part.to_vec() });
+            record.truncations.push(TruncationView { name: name.to_owned(), shift, part: part.into() });
         }
     }
 
@@ -355,13 +356,13 @@ impl Heard<'_> {
     }
 
     /// The same as a vector of one's own: the message itself, uncopied, where this protocol was alone in it.
-    pub fn take(self, n: Neighbour) -> Vec<u64> {
+    pub fn take(self, n: Neighbour) -> Words {
         let (start, words) = (self.start[n as usize], self.words[n as usize]);
         let message = &mut self.party.incoming.borrow_mut()[n];
         if start == 0 && words == message.len() {
             std::mem::take(message)
         } else {
-            message[start..start + words].to_vec()
+            message[start..start + words].into()
         }
     }
 }

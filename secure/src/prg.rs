@@ -6,6 +6,7 @@
 
 use crate::fault::{Fault, planted};
 use crate::kernel::CtrKey;
+use crate::words::Words;
 use std::cell::RefCell;
 
 /// The number of one protocol call, equal at all parties.
@@ -71,8 +72,8 @@ impl Stream {
     }
 
     /// The first `n` words of a draw.
-    pub fn words(&self, ticket: Ticket, purpose: u8, n: usize) -> Vec<u64> {
-        let mut out = vec![0; n];
+    pub fn words(&self, ticket: Ticket, purpose: u8, n: usize) -> Words {
+        let mut out = Words::unset(n);
         self.draw(ticket, purpose).fill(0, &mut out);
         out
     }
@@ -109,9 +110,9 @@ impl Draw<'_> {
 
     /// What a draw of 32-bit words would do.
     fn narrow(&self, at: usize, out: &mut [u64], f: fn(u64, u64) -> u64) {
-        let mut words = vec![0; out.len()];
+        let mut words = Words::unset(out.len());
         self.fill(at, &mut words);
-        out.iter_mut().zip(words).for_each(|(o, w)| *o = f(*o, w >> 32));
+        out.iter_mut().zip(&words).for_each(|(o, w)| *o = f(*o, w >> 32));
     }
 
     /// `out[i]` = word at + i.

@@ -23,6 +23,7 @@ mod tests {
     use crate::party::Party;
     use crate::share::{BitShare, Share};
     use crate::testing::world;
+    use crate::words::Words;
     use reference::spec::{FixedSpec, Rounding};
 
     /// Elements: whole words of bits.
@@ -36,7 +37,7 @@ mod tests {
     #[test]
     fn a_protocol_costs_what_its_constant_says() {
         let zeros = || Share::zeros(1, N);
-        let bits = || BitShare { blocks: 1, len: N, own: vec![0; N / 64], next: vec![0; N / 64] };
+        let bits = || BitShare { blocks: 1, len: N, own: Words::zeros(N / 64), next: Words::zeros(N / 64) };
         costs("and", boolean::AND, async |p| boolean::and(p, &bits(), &bits()).await.map(drop));
         costs("reveal", reveal::REVEAL, async |p| reveal::reveal(p, &zeros()).await.map(drop));
         costs("to_ring", convert::TO_RING, async |p| convert::to_ring(p, &bits()).await.map(drop));

@@ -31,6 +31,7 @@ use secure::protocol::normalise::normalise;
 use secure::protocol::select::{select, select_sum, select_with_bit};
 use secure::protocol::truncate::truncate;
 use secure::share::{BitShare, Share};
+use secure::words::Words;
 
 use Output::{Bits, Common, Ring};
 use Rounding::{Nearest, Probabilistic};
@@ -110,7 +111,7 @@ fn low_bits(x: &Share) -> BitShare {
     let (blocks, len) = x.shape();
     let words = len.div_ceil(64);
     let pack = |v: &[u64]| {
-        let mut out = vec![0u64; blocks * words];
+        let mut out = Words::zeros(blocks * words);
         for (i, w) in v.iter().enumerate() {
             out[i / len * words + i % len / 64] |= (w & 1) << (i % len % 64);
         }

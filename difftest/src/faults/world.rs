@@ -100,10 +100,10 @@ pub fn open(outputs: [&Output; 3]) -> std::result::Result<Vec<i64>, String> {
         _ => outputs
             .iter()
             .map(|o| match o {
-                Output::Ring(s) => [s.own.clone(), s.next.clone()],
+                Output::Ring(s) => [s.own.to_vec(), s.next.to_vec()],
                 Output::Bits(b) => [unpacked(&b.own, b), unpacked(&b.next, b)],
                 Output::Common(both) => both.clone(),
-                Output::Parts(p) => [p.part.clone(), Vec::new()],
+                Output::Parts(p) => [p.part.to_vec(), Vec::new()],
             })
             .collect(),
     };

@@ -1,27 +1,33 @@
-//! Three parties as three threads of one process. A message is handed over by moving its buffer; the buffer that was read last
-//! becomes the next outgoing one, unless the protocol that heard it kept it as a result ([`take`](crate::party::Heard::take)).
+//! Three parties as three threads of one process. A message is handed over by moving its buffer, which the reader
+//! keeps as a result ([`take`](crate::party::Heard::take)) or gives to its pool.
 
 use super::{Channel, Mailboxes, Neighbour};
 use crate::crew::help;
 use crate::error::{Error, Result};
 use crate::party::PartyId;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
-use std::time::Duration;
+use crate::words::Words;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::time::{Duration, Instant};
 
 /// One party's end of the in-memory network.
 pub struct MemoryChannel {
     id: PartyId,
-    to: [Sender<Vec<u64>>; 2],
-    from: [Receiver<Vec<u64>>; 2],
+    to: [SyncSender<Words>; 2],
+    from: [Receiver<Words>; 2],
     deadline: Duration,
     looks: usize,
 }
 
-/// Connects three parties. A party that waits longer than `deadline` for a message gives up with [`Error::PeerGone`].
+/// How many messages may be under way from one party to another. The queues have room for them from the start; a party that is further ahead waits.
+/// The one behind the others never does, so they cannot wait in a circle.
+const AHEAD: usize = 256;
+
+/// Connects three parties. A party that waits longer than `deadline` for a message, or for a neighbour to read its own, gives up with
+/// [`Error::PeerGone`].
 pub fn network(deadline: Duration) -> [MemoryChannel; 3] {
     // Link i carries what party i says to its next neighbour, back[i] what that neighbour says to party i.
-    let (forth_tx, forth_rx): (Vec<_>, Vec<_>) = (0..3).map(|_| channel()).unzip();
-    let (back_tx, back_rx): (Vec<_>, Vec<_>) = (0..3).map(|_| channel()).unzip();
+    let (forth_tx, forth_rx): (Vec<_>, Vec<_>) = (0..3).map(|_| sync_channel(AHEAD)).unzip();
+    let (back_tx, back_rx): (Vec<_>, Vec<_>) = (0..3).map(|_| sync_channel(AHEAD)).unzip();
     let mut forth_rx: Vec<_> = forth_rx.into_iter().map(Some).collect();
     let mut back_rx: Vec<_> = back_rx.into_iter().map(Some).collect();
     PartyId::ALL.map(|id| {
@@ -52,12 +58,31 @@ impl MemoryChannel {
 /// How often a party looks for a message before it sleeps: being woken up takes longer than most rounds do.
 const LOOKS: usize = 300;
 
-/// Receives a message, looking for it before going to sleep. Between two looks it helps the others or gives the core away.
-fn receive(
-    from: &Receiver<Vec<u64>>,
-    looks: usize,
+/// Hands a message over, helping the others while the neighbour has too many to read.
+fn send(
+    to: &SyncSender<Words>,
+    mut message: Words,
     deadline: Duration,
-) -> std::result::Result<Vec<u64>, RecvTimeoutError> {
+) -> std::result::Result<(), TrySendError<Words>> {
+    let mut full_since = None;
+    loop {
+        message = match to.try_send(message) {
+            Err(TrySendError::Full(unsent)) => {
+                if full_since.get_or_insert_with(Instant::now).elapsed() >= deadline {
+                    return Err(TrySendError::Full(unsent));
+                }
+                unsent
+            }
+            done => return done,
+        };
+        if !help() {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Receives a message, looking for it before going to sleep. Between two looks it helps the others or gives the core away.
+fn receive(from: &Receiver<Words>, looks: usize, deadline: Duration) -> std::result::Result<Words, RecvTimeoutError> {
     for _ in 0..looks {
         match from.try_recv() {
             Ok(message) => return Ok(message),
@@ -84,17 +109,17 @@ impl Channel for MemoryChannel {
         };
         for n in Neighbour::BOTH {
             if !outgoing[n].is_empty() {
-                // The old incoming buffer is free by now and serves as the next outgoing one.
-                let mut reuse = std::mem::take(&mut incoming[n]);
-                reuse.clear();
-                let message = std::mem::replace(&mut outgoing[n], reuse);
-                self.to[n as usize].send(message).map_err(|_| gone(n, "closed its channel"))?;
+                let message = std::mem::take(&mut outgoing[n]);
+                send(&self.to[n as usize], message, self.deadline).map_err(|e| match e {
+                    TrySendError::Full(_) => gone(n, &format!("read nothing for {:.0} s", self.deadline.as_secs_f64())),
+                    TrySendError::Disconnected(_) => gone(n, "closed its channel"),
+                })?;
             }
         }
         for n in Neighbour::BOTH {
             let want = expected[n as usize];
             if want == 0 {
-                incoming[n].clear();
+                incoming[n] = Words::default();
                 continue;
             }
             let message = match receive(&self.from[n as usize], self.looks, self.deadline) {
@@ -114,5 +139,39 @@ impl Channel for MemoryChannel {
             incoming[n] = message;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Says `words` to the next party and hears nothing.
+    fn say(channel: &mut MemoryChannel, words: &[u64]) -> Result<()> {
+        let mut outgoing = Mailboxes::default();
+        outgoing[Neighbour::Next] = words.into();
+        channel.exchange(&mut outgoing, &mut Mailboxes::default(), [0, 0], "test")
+    }
+
+    #[test]
+    fn a_party_far_ahead_waits_for_its_reader() {
+        let [mut ahead, mut behind, _third] = network(Duration::from_secs(30));
+        let messages = 3 * AHEAD as u64;
+        std::thread::scope(|scope| {
+            scope.spawn(move || (0..messages).for_each(|k| say(&mut ahead, &[k, k]).unwrap()));
+            for k in 0..messages {
+                let mut incoming = Mailboxes::default();
+                behind.exchange(&mut Mailboxes::default(), &mut incoming, [2, 0], "test").unwrap();
+                assert_eq!(*incoming[Neighbour::Previous], [k, k]);
+            }
+        });
+    }
+
+    #[test]
+    fn a_neighbour_that_never_reads_is_named() {
+        let [mut ahead, _behind, _third] = network(Duration::from_millis(10));
+        (0..AHEAD).for_each(|_| say(&mut ahead, &[1]).unwrap());
+        let error = say(&mut ahead, &[1]).unwrap_err().to_string();
+        assert!(error.contains("party 1 read nothing"), "{error}");
     }
 }

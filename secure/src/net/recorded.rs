@@ -76,7 +76,7 @@ impl<C: Channel> Channel for Recorded<C> {
         let (from, exchange) = (self.id, self.exchange);
         self.exchange += 1;
         for n in Neighbour::BOTH.into_iter().filter(|&n| !outgoing[n].is_empty()) {
-            let (to, step, words) = (from.neighbour(n), step.to_owned(), outgoing[n].clone());
+            let (to, step, words) = (from.neighbour(n), step.to_owned(), outgoing[n].to_vec());
             self.transcript.lock().push(Message { exchange, from, to, step, words });
         }
         self.inner.exchange(outgoing, incoming, expected, step)

@@ -26,6 +26,7 @@ use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
 use crate::prg::Ticket;
 use crate::share::BitShare;
+use crate::words::Words;
 
 const STEP: &str = "adder";
 const CHUNK: u32 = 4;
@@ -161,23 +162,23 @@ pub async fn low_sum(p: &Party, planes: &[u64], width: u32, len: usize) -> Resul
 }
 
 /// Round 1: parties 1 and 2 get their vectors; party 0 gets nothing.
-async fn query(p: &Party, t: Ticket, words: usize, indicator: impl FnOnce(&mut [u64])) -> Result<Vec<u64>> {
+async fn query(p: &Party, t: Ticket, words: usize, indicator: impl FnOnce(&mut [u64])) -> Result<Words> {
     Ok(match p.id {
         PartyId::P0 => {
             p.say(STEP, Neighbour::Previous, |m| {
                 let start = m.len();
-                m.resize(start + words, 0);
+                m.resize(start + words);
                 indicator(&mut m[start..]);
                 if !planted(Fault::AdderUnmasked) {
                     p.stream(1).xor(t, QUERY, &mut m[start..]);
                 }
             });
             p.hear(STEP, [0, 0]).await;
-            Vec::new()
+            Words::default()
         }
         PartyId::P1 => {
             p.hear(STEP, [0, 0]).await;
-            if planted(Fault::AdderUnmasked) { vec![0; words] } else { p.stream(1).words(t, QUERY, words) }
+            if planted(Fault::AdderUnmasked) { Words::zeros(words) } else { p.stream(1).words(t, QUERY, words) }
         }
         PartyId::P2 => p.hear(STEP, [0, words]).await.take(Neighbour::Next),
     })
@@ -188,9 +189,9 @@ async fn query(p: &Party, t: Ticket, words: usize, indicator: impl FnOnce(&mut [
 async fn answer(p: &Party, t: Ticket, words: usize, inner: impl FnOnce(&mut [u64], &mut [u64])) -> Result<BitShare> {
     let (own, next) = if p.id == PartyId::P0 {
         let heard = p.hear(STEP, [words, words]).await;
-        (heard.from(Neighbour::Previous).to_vec(), heard.from(Neighbour::Next).to_vec())
+        (Words::from(&*heard.from(Neighbour::Previous)), Words::from(&*heard.from(Neighbour::Next)))
     } else {
-        let (mut mine, mut masks) = (vec![0; words], vec![0; words]);
+        let (mut mine, mut masks) = (Words::zeros(words), Words::zeros(words));
         inner(&mut mine, &mut masks);
         let (my_mask, to) = match p.id {
             PartyId::P1 => (MASK_1, Neighbour::Previous),

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::fault::{Fault, planted};
 use crate::party::Party;
 use crate::share::{BitShare, Share};
+use crate::words::Words;
 
 /// A block for each class (column of x), a bit for each row of x. `by_class` is x transposed: a row for each class.
 ///
@@ -22,8 +23,12 @@ pub async fn argmax(p: &Party, by_class: &Share) -> Result<BitShare> {
     let (classes, len) = by_class.shape();
     let class = |i: usize| i * len..(i + 1) * len;
     let pairs: Vec<(usize, usize)> = (0..classes).flat_map(|i| (i + 1..classes).map(move |j| (i, j))).collect();
-    let differences = |v: &[u64]| -> Vec<u64> {
-        pairs.iter().flat_map(|&(i, j)| v[class(i)].iter().zip(&v[class(j)]).map(|(a, b)| a.wrapping_sub(*b))).collect()
+    let differences = |v: &[u64]| -> Words {
+        let mut out = Words::with_capacity(pairs.len() * len);
+        for &(i, j) in &pairs {
+            out.extend(v[class(i)].iter().zip(&v[class(j)]).map(|(a, b)| a.wrapping_sub(*b)));
+        }
+        out
     };
     let d = Share::new(pairs.len(), len, differences(&by_class.own), differences(&by_class.next));
     let less = if planted(Fault::TiesHighest) {

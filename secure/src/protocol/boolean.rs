@@ -11,6 +11,7 @@ use crate::fault::{Fault, planted};
 use crate::net::Neighbour;
 use crate::party::Party;
 use crate::share::BitShare;
+use crate::words::Words;
 
 /// One conjunction.
 pub const AND: Cost = Cost { rounds: 1, bits_per_element: 3 };
@@ -23,7 +24,7 @@ pub async fn and(p: &Party, x: &BitShare, y: &BitShare) -> Result<BitShare> {
     const STEP: &str = "and";
     debug_assert_eq!((x.blocks, x.len), (y.blocks, y.len));
     let cross = if planted(Fault::AndCrossTerm) { 0 } else { !0 };
-    let mut own: Vec<u64> =
+    let mut own: Words =
         (0..x.own.len()).map(|i| (x.own[i] & (y.own[i] ^ y.next[i])) ^ (x.next[i] & y.own[i] & cross)).collect();
     let (i, t) = (p.id.index(), p.ticket());
     if !planted(Fault::AndUnmasked) {

@@ -14,6 +14,7 @@ use crate::fault::{Fault, planted};
 use crate::kernel::to_planes;
 use crate::party::{Party, PartyId};
 use crate::share::{BitShare, Share};
+use crate::words::Words;
 use futures_util::try_join;
 
 /// Rounds and bits of [`sign`] for K value bits: the carry into bit K - 1, and bit K - 1 of party 0's number.
@@ -23,13 +24,13 @@ pub const fn sign_cost(value_bits: u32) -> Cost {
 }
 
 /// Bits `lo .. lo + bits` of `blocks` vectors of `len` values as planes; every block starts on a word.
-pub(super) fn planes_of(values: &[u64], blocks: usize, len: usize, lo: u32, bits: u32) -> Vec<u64> {
+pub(super) fn planes_of(values: &[u64], blocks: usize, len: usize, lo: u32, bits: u32) -> Words {
     let w = len.div_ceil(64);
-    let mut planes = vec![0; bits as usize * blocks * w];
+    let mut planes = Words::unset(bits as usize * blocks * w);
     if blocks == 1 || len.is_multiple_of(64) {
         to_planes(values, lo, bits, &mut planes);
     } else {
-        let mut padded = vec![0; blocks * w * 64];
+        let mut padded = Words::zeros(blocks * w * 64);
         for (from, to) in values.chunks_exact(len).zip(padded.chunks_exact_mut(w * 64)) {
             to[..len].copy_from_slice(from);
         }

@@ -22,6 +22,7 @@ use crate::kernel::{from_bits, wide_fn};
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
 use crate::share::{BitShare, Share};
+use crate::words::Words;
 
 /// One bit to the ring.
 pub const TO_RING: Cost = Cost { rounds: 2, bits_per_element: 3 * 64 };
@@ -30,9 +31,9 @@ const R_1: u8 = 0;
 const R_2: u8 = 1;
 
 /// The bits of `blocks` packed vectors as 0 / 1 words.
-pub(super) fn unpack(words: &[u64], blocks: usize, len: usize) -> Vec<u64> {
+pub(super) fn unpack(words: &[u64], blocks: usize, len: usize) -> Words {
     let w = len.div_ceil(64);
-    let mut out = vec![0; blocks * len];
+    let mut out = Words::unset(blocks * len);
     if w > 0 {
         for (block, out) in words.chunks_exact(w).zip(out.chunks_exact_mut(len)) {
             from_bits(block, out);
@@ -42,10 +43,10 @@ pub(super) fn unpack(words: &[u64], blocks: usize, len: usize) -> Vec<u64> {
 }
 
 /// What a party knows of the bits: party 0 gets c = b_0 xor b_1, parties 1 and 2 get m = b_2, as 0 / 1 words.
-pub(super) fn two_sided_bits(p: &Party, b: &BitShare) -> Vec<u64> {
+pub(super) fn two_sided_bits(p: &Party, b: &BitShare) -> Words {
     match p.id {
         PartyId::P0 => {
-            let c: Vec<u64> = b.own.iter().zip(&b.next).map(|(x, y)| x ^ y).collect();
+            let c: Words = b.own.iter().zip(&b.next).map(|(x, y)| x ^ y).collect();
             unpack(&c, b.blocks, b.len)
         }
         PartyId::P1 => unpack(&b.next, b.blocks, b.len),
@@ -56,9 +57,9 @@ pub(super) fn two_sided_bits(p: &Party, b: &BitShare) -> Vec<u64> {
 /// A bit halfway: party 0 knows c and c_1, parties 1 and 2 know m and their c_j.
 pub(super) struct HalfBit {
     /// c at party 0, m at parties 1 and 2.
-    pub known: Vec<u64>,
+    pub known: Words,
     /// c_1 at parties 0 and 1, c_0 at party 2.
-    pub c: Vec<u64>,
+    pub c: Words,
 }
 
 /// The bits as ring elements, a row for each block.
@@ -89,7 +90,7 @@ pub(super) async fn finish_bit(p: &Party, step: &'static str, b: &BitShare, half
         let mut component_2 = product.clone();
         p.stream(2).add(t, R_1 + R_2 - mine, &mut component_2);
         if planted(Fault::BitUnmasked) {
-            (product, component_2) = (vec![0; n], vec![0; n]);
+            (product, component_2) = (Words::zeros(n), Words::zeros(n));
         }
         halves(&known, &mut c, &mut product, &mut component_2);
         if planted(Fault::Replicas) && p.id == PartyId::P1 {
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn empty_blocks_unpack_to_nothing() {
-        assert_eq!(unpack(&[], 3, 0), Vec::<u64>::new());
-        assert_eq!(unpack(&[1, 0, 2, 0], 2, 65), [&[1][..], &[0; 64], &[0, 1], &[0; 63]].concat());
+        assert!(unpack(&[], 3, 0).is_empty());
+        assert_eq!(*unpack(&[1, 0, 2, 0], 2, 65), [&[1][..], &[0; 64], &[0, 1], &[0; 63]].concat());
     }
 }

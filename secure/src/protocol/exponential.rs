@@ -24,6 +24,7 @@ use crate::error::Result;
 use crate::fault::{Fault, planted};
 use crate::party::{Party, PartyId};
 use crate::share::{Parts, Share};
+use crate::words::Words;
 use futures_util::try_join;
 use reference::spec::constants::{EXP_C1, EXP_C2, EXP_C3, EXP_C4};
 
@@ -51,7 +52,7 @@ pub async fn exponential(p: &Party, d: &Share) -> Result<Share> {
     let fraction_planes = planes_of(&known, 1, n, 0, FRACTION);
     let above_cut = d.clone().plus_public(p.id, p.fixed.exp_cut());
     let fraction_a = async {
-        let low: Vec<u64> = known.iter().map(|v| v & ((1 << FRACTION) - 1)).collect();
+        let low: Words = known.iter().map(|v| v & ((1 << FRACTION) - 1)).collect();
         let mut a = from_party_0(p, if p.id == PartyId::P0 { &low } else { &[] }, n).await?.reshape(1, n);
         match p.id {
             PartyId::P0 => {}

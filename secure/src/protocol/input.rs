@@ -13,6 +13,7 @@ use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
 use crate::prg::{Stream, Ticket, fresh_seed};
 use crate::share::{BitShare, Share};
+use crate::words::Words;
 
 /// Splits a matrix of ring units into the three parties' shares, with randomness from `seed` or from the operating system.
 ///
@@ -26,7 +27,7 @@ pub fn deal(rows: usize, cols: usize, units: &[i64], seed: Option<[u8; 16]>) -> 
     });
     let x0 = stream.words(Ticket(0), 0, units.len());
     let x1 = stream.words(Ticket(0), 1, units.len());
-    let x2: Vec<u64> = (0..units.len()).map(|i| (units[i] as u64).wrapping_sub(x0[i]).wrapping_sub(x1[i])).collect();
+    let x2: Words = (0..units.len()).map(|i| (units[i] as u64).wrapping_sub(x0[i]).wrapping_sub(x1[i])).collect();
     Ok([
         Share::new(rows, cols, x0.clone(), x1.clone()),
         Share::new(rows, cols, x1, x2.clone()),
@@ -53,22 +54,22 @@ pub async fn bits_from_party_0(p: &Party, bits: &[u64], blocks: usize, len: usiz
 }
 
 /// This party's two components of party 0's `n` words; `less` takes the mask away from a word.
-async fn components(p: &Party, words: &[u64], n: usize, less: fn(u64, u64) -> u64) -> Result<(Vec<u64>, Vec<u64>)> {
+async fn components(p: &Party, words: &[u64], n: usize, less: fn(u64, u64) -> u64) -> Result<(Words, Words)> {
     const STEP: &str = "input";
     let t = p.ticket();
-    let mask = || if planted(Fault::InputUnmasked) { vec![0; n] } else { p.stream(0).words(t, 0, n) };
+    let mask = || if planted(Fault::InputUnmasked) { Words::zeros(n) } else { p.stream(0).words(t, 0, n) };
     Ok(match p.id {
         PartyId::P0 => {
             let x0 = mask();
-            let x1: Vec<u64> = words.iter().zip(&x0).map(|(v, m)| less(*v, *m)).collect();
+            let x1: Words = words.iter().zip(&x0).map(|(v, m)| less(*v, *m)).collect();
             p.say(STEP, Neighbour::Next, |m| m.extend_from_slice(&x1));
             p.hear(STEP, [0, 0]).await;
             (x0, x1)
         }
-        PartyId::P1 => (p.hear(STEP, [n, 0]).await.take(Neighbour::Previous), vec![0; n]),
+        PartyId::P1 => (p.hear(STEP, [n, 0]).await.take(Neighbour::Previous), Words::zeros(n)),
         PartyId::P2 => {
             p.hear(STEP, [0, 0]).await;
-            (vec![0; n], mask())
+            (Words::zeros(n), mask())
         }
     })
 }

@@ -23,6 +23,7 @@ use crate::kernel::{Kernel, View, wide_fn};
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId, same_shape};
 use crate::share::{Factor, Parts, Share};
+use crate::words::Words;
 
 /// Resharing three additive parts.
 pub const RESHARE: Cost = Cost { rounds: 1, bits_per_element: 3 * 64 };
@@ -33,7 +34,7 @@ pub const RESHARE: Cost = Cost { rounds: 1, bits_per_element: 3 * 64 };
 /// Shapes differ.
 pub fn product_parts(p: &Party, x: &Share, y: &Share) -> Result<Parts> {
     same_shape("product", x.shape(), y.shape())?;
-    let mut part = vec![0; x.len()];
+    let mut part = Words::unset(x.len());
     products(p.id, x, y, &mut part);
     Ok(Parts { rows: x.rows, cols: x.cols, part })
 }
@@ -44,7 +45,7 @@ pub fn product_parts(p: &Party, x: &Share, y: &Share) -> Result<Parts> {
 /// Row counts differ or y has several columns.
 pub fn product_by_row_parts(p: &Party, x: &Share, y: &Share) -> Result<Parts> {
     same_shape("product by row", (x.rows, 1), y.shape())?;
-    let mut part = vec![0; x.len()];
+    let mut part = Words::unset(x.len());
     products_by_row(p.id, x, y, &mut part);
     Ok(Parts { rows: x.rows, cols: x.cols, part })
 }
@@ -158,7 +159,7 @@ pub fn matmul_parts<'x, 'y>(p: &Party, x: impl Into<Matrix<'x>>, y: impl Into<Ma
     if inner != inner_y {
         return Err(Error::misuse(format!("matrix product: inner dimensions {inner} and {inner_y} differ")));
     }
-    let mut part = vec![0; rows * cols];
+    let mut part = Words::unset(rows * cols);
     p.mark(Phase::Other);
     let mut add = |x, y, more| Kernel::selected().matmul_in(p.pieces, x, y, &mut part, more);
     match p.id {

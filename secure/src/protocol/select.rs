@@ -25,6 +25,7 @@ use crate::kernel::wide_fn;
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
 use crate::share::{BitShare, Parts, Share};
+use crate::words::Words;
 use futures_util::try_join;
 
 /// b x.
@@ -60,7 +61,7 @@ pub async fn select_with_bit(p: &Party, b: &BitShare, x: &Share) -> Result<(Shar
 /// Shapes do not fit; those of the transport.
 pub async fn select_sum(p: &Party, b: &BitShare, x: &Share) -> Result<Share> {
     let (products, _) = parts(p, b, x).await?;
-    let mut part = vec![0u64; products.cols];
+    let mut part = Words::zeros(products.cols);
     for row in products.part.chunks_exact(products.cols.max(1)) {
         part.iter_mut().zip(row).for_each(|(s, v)| *s = s.wrapping_add(*v));
     }
@@ -76,12 +77,12 @@ async fn parts(p: &Party, b: &BitShare, x: &Share) -> Result<(Parts, HalfBit)> {
     let (part, c) = match p.id {
         PartyId::P0 => {
             let c_0 = p.stream(0).words(t, C_0, n);
-            let c_1: Vec<u64> = known.iter().zip(&c_0).map(|(c, m)| c.wrapping_sub(*m)).collect();
-            let mut y_1 = vec![0; n];
+            let c_1: Words = known.iter().zip(&c_0).map(|(c, m)| c.wrapping_sub(*m)).collect();
+            let mut y_1 = Words::zeros(n);
             if !planted(Fault::SelectUnmasked) {
                 p.stream(0).sub(t, Y_0, &mut y_1);
             }
-            let mut part = vec![0; n];
+            let mut part = Words::unset(n);
             choose(&known, x, &mut part, &mut y_1);
             p.say(STEP, Neighbour::Next, |m| {
                 m.extend_from_slice(&c_1);
@@ -94,14 +95,14 @@ async fn parts(p: &Party, b: &BitShare, x: &Share) -> Result<(Parts, HalfBit)> {
             let heard = p.hear(STEP, [2 * n, 0]).await;
             let message = heard.from(Neighbour::Previous);
             let (c_1, y_1) = message.split_at(n);
-            let y_1 = y_1.iter().zip(&x.next).map(|(y, x)| y.wrapping_add(*x)).collect::<Vec<_>>();
+            let y_1 = y_1.iter().zip(&x.next).map(|(y, x)| y.wrapping_add(*x)).collect::<Words>();
             let part = terms(&known, c_1, &y_1, &x.next);
-            (part, c_1.to_vec())
+            (part, c_1.into())
         }
         PartyId::P2 => {
             p.hear(STEP, [0, 0]).await;
             let c_0 = p.stream(0).words(t, C_0, n);
-            let y_0 = if planted(Fault::SelectUnmasked) { vec![0; n] } else { p.stream(0).words(t, Y_0, n) };
+            let y_0 = if planted(Fault::SelectUnmasked) { Words::zeros(n) } else { p.stream(0).words(t, Y_0, n) };
             let part = terms(&known, &c_0, &y_0, &x.own);
             (part, c_0)
         }
@@ -124,7 +125,7 @@ wide_fn! {
 
 wide_fn! {
     /// m y + c (1 - 2m) x_2 for the bits m.
-    fn terms(m: &[u64], c: &[u64], y: &[u64], x_2: &[u64]) -> Vec<u64> {
+    fn terms(m: &[u64], c: &[u64], y: &[u64], x_2: &[u64]) -> Words {
         let flip = if planted(Fault::SelectSign) { 0 } else { u64::MAX };
         m.iter()
             .zip(c)

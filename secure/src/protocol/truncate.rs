@@ -60,6 +60,7 @@ use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
 use crate::prg::Draw;
 use crate::share::{Parts, Share, zip};
+use crate::words::Words;
 use reference::spec::Rounding;
 
 const STEP: &str = "truncate";
@@ -154,12 +155,12 @@ async fn probabilistic(p: &Party, parts: Parts, shift: u32, name: &str) -> Resul
     Ok(Share::new(rows, cols, own, next))
 }
 
-async fn probabilistic_0(p: &Party, mut z: Vec<u64>, shift: u32, name: &str) -> (Vec<u64>, Vec<u64>) {
+async fn probabilistic_0(p: &Party, mut z: Words, shift: u32, name: &str) -> (Words, Words) {
     let (n, t) = (z.len(), p.ticket());
     let words = n.div_ceil(64);
     let (r, g_draw, r_0_draw) = (p.stream(0).draw(t, R), p.stream(0).draw(t, G), p.stream(0).draw(t, R_0));
     let a = p.stream(0).words(t, A, words);
-    let mut d = vec![0; words];
+    let mut d = Words::unset(words);
     for (k, (z, d)) in z.chunks_mut(PIECE).zip(d.chunks_mut(PIECE / 64)).enumerate() {
         mask(&r, k * PIECE, z, shift, true);
         offset_and_sign(z, d);
@@ -170,7 +171,7 @@ async fn probabilistic_0(p: &Party, mut z: Vec<u64>, shift: u32, name: &str) -> 
     p.hear(STEP, [0, 0]).await;
 
     // All that does not depend on party 1 is done before its message is waited for.
-    let mut r_0 = vec![0; n];
+    let mut r_0 = Words::unset(n);
     for (k, (z, r_0)) in z.chunks_mut(PIECE).zip(r_0.chunks_mut(PIECE)).enumerate() {
         r_0_draw.fill(k * PIECE, r_0);
         shifted_0(z, r_0, shift);
@@ -242,7 +243,7 @@ wide_fn! {
     }
 }
 
-async fn probabilistic_1(p: &Party, mut z: Vec<u64>, shift: u32, name: &str) -> (Vec<u64>, Vec<u64>) {
+async fn probabilistic_1(p: &Party, mut z: Words, shift: u32, name: &str) -> (Words, Words) {
     let (n, t) = (z.len(), p.ticket());
     let words = n.div_ceil(64);
     // Drawn before party 2's message is waited for.
@@ -256,11 +257,11 @@ async fn probabilistic_1(p: &Party, mut z: Vec<u64>, shift: u32, name: &str) -> 
         let d = heard.from(Neighbour::Previous);
         let from_2 = heard.from(Neighbour::Next);
         let (z_2, ab) = from_2.split_at(n);
-        let mut noted = Vec::new();
+        let mut noted = Words::default();
         p.say(STEP, Neighbour::Previous, |m| {
             m.reserve(words + n);
             let start = m.len();
-            m.resize(start + words, 0);
+            m.resize(start + words);
             let mut corrections = [0; PIECE];
             for (k, (z, z_2)) in z.chunks_mut(PIECE).zip(z_2.chunks(PIECE)).enumerate() {
                 let (from, bits) = (k * PIECE, k * PIECE / 64);
@@ -317,7 +318,7 @@ wide_fn! {
     }
 }
 
-async fn probabilistic_2(p: &Party, z: Vec<u64>, shift: u32) -> (Vec<u64>, Vec<u64>) {
+async fn probabilistic_2(p: &Party, z: Words, shift: u32) -> (Words, Words) {
     let (n, t) = (z.len(), p.ticket());
     let words = n.div_ceil(64);
     let (r, g) = (p.stream(0).draw(t, R), p.stream(0).draw(t, G));
@@ -372,7 +373,7 @@ async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> 
         p.note_truncation(name, shift, &known);
     }
     let planes = match p.id {
-        PartyId::P0 => planes_of(&known.iter().map(|v| !v).collect::<Vec<_>>(), 1, n, 0, shift),
+        PartyId::P0 => planes_of(&known.iter().map(|v| !v).collect::<Words>(), 1, n, 0, shift),
         _ => planes_of(&known, 1, n, 0, shift),
     };
     let last = two_sided_bits(p, &carry(p, &planes, shift, 1, n).await?);
@@ -433,9 +434,9 @@ fn nearest_products(
     shift: u32,
     up: u32,
     mask: u8,
-) -> (Vec<u64>, Vec<u64>) {
+) -> (Words, Words) {
     let n = m.len();
-    let mut mine = vec![0; n];
+    let mut mine = Words::unset(n);
     let mut component_2 = p.stream(2).words(t, mask, n);
     chosen(&mut mine, m, l, c, u, up, &component_2);
     p.stream(2).add(t, RHO_1 + RHO_2 - mask, &mut component_2);
@@ -467,10 +468,10 @@ wide_fn! {
 #[inline(always)]
 fn mask(r: &Draw<'_>, at: usize, z: &mut [u64], shift: u32, add: bool) {
     if planted(Fault::MaskLowBits) {
-        let mut words = vec![0; z.len()];
+        let mut words = Words::unset(z.len());
         r.fill(at, &mut words);
         let sign = if add { 1 } else { u64::MAX };
-        z.iter_mut().zip(words).for_each(|(z, r)| *z = z.wrapping_add((r >> shift << shift).wrapping_mul(sign)));
+        z.iter_mut().zip(&words).for_each(|(z, r)| *z = z.wrapping_add((r >> shift << shift).wrapping_mul(sign)));
     } else if !planted(Fault::TruncateUnmasked) {
         if add { r.add(at, z) } else { r.sub(at, z) }
     }
@@ -497,9 +498,9 @@ fn packed_words(n: usize, shift: u32) -> usize {
 
 wide_fn! {
     /// Appends the lowest `width` bits of every value.
-    fn pack(values: &[u64], width: u32, out: &mut Vec<u64>) {
+    fn pack(values: &[u64], width: u32, out: &mut Words) {
         #[inline(always)]
-        fn narrow<const IN_A_WORD: usize>(values: &[u64], out: &mut Vec<u64>) {
+        fn narrow<const IN_A_WORD: usize>(values: &[u64], out: &mut Words) {
             let width = 64 / IN_A_WORD;
             let word = |c: &[u64]| c.iter().enumerate().fold(0, |w, (k, v)| w | (v & ((1 << width) - 1)) << (k * width));
             let (whole, rest) = values.as_chunks::<IN_A_WORD>();

@@ -1,6 +1,7 @@
 use crate::error::Result;
 use crate::kernel::wide;
 use crate::party::{PartyId, same_shape};
+use crate::words::Words;
 
 /// One party's replicated share of a matrix over Z_2^64.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -10,9 +11,9 @@ pub struct Share {
     /// Columns of the matrix.
     pub cols: usize,
     /// Component i at party i, row-major.
-    pub own: Vec<u64>,
+    pub own: Words,
     /// Component i + 1 at party i, row-major.
-    pub next: Vec<u64>,
+    pub next: Words,
 }
 
 /// One party's additive part of a matrix: the three parts add up to it. Not masked, so never sent as it is.
@@ -23,19 +24,19 @@ pub struct Parts {
     /// Columns of the matrix.
     pub cols: usize,
     /// This party's part, row-major.
-    pub part: Vec<u64>,
+    pub part: Words,
 }
 
 impl Share {
     /// A share from its two components.
-    pub fn new(rows: usize, cols: usize, own: Vec<u64>, next: Vec<u64>) -> Self {
+    pub fn new(rows: usize, cols: usize, own: Words, next: Words) -> Self {
         debug_assert!(own.len() == rows * cols && next.len() == rows * cols);
         Share { rows, cols, own, next }
     }
 
     /// The share of zero in which every component is zero: public.
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        Share::new(rows, cols, vec![0; rows * cols], vec![0; rows * cols])
+        Share::new(rows, cols, Words::zeros(rows * cols), Words::zeros(rows * cols))
     }
 
     /// Elements.
@@ -141,7 +142,7 @@ impl Share {
     #[must_use]
     pub fn transpose(&self) -> Self {
         let t = |v: &[u64]| {
-            let mut out = Vec::with_capacity(v.len());
+            let mut out = Words::with_capacity(v.len());
             for c in 0..self.cols {
                 out.extend((0..self.rows).map(|r| v[r * self.cols + c]));
             }
@@ -154,7 +155,7 @@ impl Share {
     #[must_use]
     pub fn sum_rows(&self) -> Self {
         let sum = |v: &[u64]| {
-            let mut out = vec![0u64; self.cols];
+            let mut out = Words::zeros(self.cols);
             for row in v.chunks_exact(self.cols.max(1)) {
                 zip(&mut out, row, u64::wrapping_add);
             }
@@ -166,7 +167,7 @@ impl Share {
     /// Row sums, (rows, 1).
     #[must_use]
     pub fn sum_cols(&self) -> Self {
-        let sum = |v: &[u64]| -> Vec<u64> {
+        let sum = |v: &[u64]| -> Words {
             v.chunks_exact(self.cols.max(1)).map(|row| row.iter().fold(0, |a: u64, &b| a.wrapping_add(b))).collect()
         };
         Share::new(self.rows, 1, sum(&self.own), sum(&self.next))
@@ -176,7 +177,11 @@ impl Share {
     #[must_use]
     pub fn broadcast(&self, cols: usize) -> Self {
         debug_assert_eq!(self.cols, 1);
-        let rep = |v: &[u64]| v.iter().flat_map(|&x| std::iter::repeat_n(x, cols)).collect();
+        let rep = |v: &[u64]| {
+            let mut out = Words::with_capacity(v.len() * cols);
+            v.iter().for_each(|&x| out.extend(std::iter::repeat_n(x, cols)));
+            out
+        };
         Share::new(self.rows, cols, rep(&self.own), rep(&self.next))
     }
 
@@ -196,17 +201,17 @@ impl Share {
     #[must_use]
     pub fn row_range(&self, from: usize, to: usize) -> Self {
         let r = from * self.cols..to * self.cols;
-        Share::new(to - from, self.cols, self.own[r.clone()].to_vec(), self.next[r].to_vec())
+        Share::new(to - from, self.cols, self.own[r.clone()].into(), self.next[r].into())
     }
 
     /// Sum of the two components this party holds.
-    pub fn both(&self) -> Vec<u64> {
+    pub fn both(&self) -> Words {
         wide(|| self.own.iter().zip(&self.next).map(|(a, b)| a.wrapping_add(*b)).collect())
     }
 
     /// The view that comparison and truncation work on: the value is a + b with a = x_0 + x_1 known to party 0 and b = x_2 known
     /// to parties 1 and 2. Party 0 gets a, the others b.
-    pub fn two_sided(&self, id: PartyId) -> Vec<u64> {
+    pub fn two_sided(&self, id: PartyId) -> Words {
         match id {
             PartyId::P0 => self.both(),
             PartyId::P1 => self.next.clone(),

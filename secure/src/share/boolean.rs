@@ -1,5 +1,6 @@
 use crate::error::{Error, Result};
 use crate::party::PartyId;
+use crate::words::Words;
 
 /// One party's replicated exclusive-or share of `blocks` vectors of `len` bits, 64 a word. Every block starts on a word of its
 /// own; the bits beyond `len` in a block's last word mean nothing.
@@ -10,9 +11,9 @@ pub struct BitShare {
     /// Bits of each.
     pub len: usize,
     /// Component i at party i.
-    pub own: Vec<u64>,
+    pub own: Words,
     /// Component i + 1 at party i.
-    pub next: Vec<u64>,
+    pub next: Words,
 }
 
 impl BitShare {
@@ -49,7 +50,9 @@ impl BitShare {
     #[must_use]
     pub fn gather(&self, blocks: impl IntoIterator<Item = usize>) -> BitShare {
         let w = self.words();
-        let mut out = BitShare { blocks: 0, len: self.len, own: Vec::new(), next: Vec::new() };
+        let blocks = blocks.into_iter();
+        let room = || Words::with_capacity(blocks.size_hint().0 * w);
+        let mut out = BitShare { blocks: 0, len: self.len, own: room(), next: room() };
         for b in blocks {
             debug_assert!(b < self.blocks);
             out.own.extend_from_slice(&self.own[b * w..(b + 1) * w]);

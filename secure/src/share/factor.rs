@@ -1,5 +1,6 @@
 use super::Share;
 use crate::party::PartyId;
+use crate::words::Words;
 
 /// A shared matrix that is only ever multiplied, as training data are. Party 0 multiplies the sum of its two components and keeps
 /// nothing else: a sixth less memory over the three parties, and no addition in every product.
@@ -9,8 +10,8 @@ pub struct Factor {
     pub rows: usize,
     /// Columns of the matrix.
     pub cols: usize,
-    pub(crate) own: Vec<u64>,
-    pub(crate) next: Option<Vec<u64>>,
+    pub(crate) own: Words,
+    pub(crate) next: Option<Words>,
 }
 
 impl Factor {
@@ -28,7 +29,7 @@ impl Factor {
     #[must_use]
     pub fn gather(&self, rows: &[u32]) -> Self {
         let pick = |v: &[u64]| {
-            let mut out = Vec::with_capacity(rows.len() * self.cols);
+            let mut out = Words::with_capacity(rows.len() * self.cols);
             for &r in rows {
                 out.extend_from_slice(&v[r as usize * self.cols..(r as usize + 1) * self.cols]);
             }
