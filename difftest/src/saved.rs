@@ -3,7 +3,7 @@
 //! * `NAME.safetensors`: f64's weights and velocities as F64, with the names of the probes: `layer1/weights` of shape (in, out), `layer1/bias`
 //!   of shape (out), `layer1/weight_velocity`, `layer1/bias_velocity`, real.
 //! * `NAME.party0.safetensors`, `.party1.`, `.party2.`: the replicated shares, one file a party: party i's two components of the same tensors as
-//!   U64, `layer1/weights.component0` and so on, modulo 2^64, weights at scale f, velocities at scale f + extra velocity bits. Nothing is opened on the way,
+//!   U64, `layer1/weights.component0` and so on, modulo 2^64, weights at scale f, velocities at scale f + extra velocity bits. No party opens anything,
 //!   and one file alone says nothing of the model; two together are the model. They are readable by their owner only.
 //!
 //! Metadata say which network and format a file is for, whose it is, how many steps were trained, and which save it belongs to. Every file is
@@ -16,7 +16,7 @@ use reference::fixed::LayerValues;
 use reference::spec::{NetworkSpec, TrainSpec};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
-use secure::engine::check_replicas;
+use secure::client::check_replicas;
 use secure::nn::dense::LayerShare;
 use secure::party::PartyId;
 use secure::share::Share;
@@ -111,6 +111,12 @@ impl Holder {
             ("velocity_bits", spec.sgd.extra_velocity_bits.to_string()),
         ]
     }
+}
+
+/// The files that a model is saved as.
+pub fn files(model: &Path) -> Vec<PathBuf> {
+    let parties = PartyId::ALL.map(Holder::Party);
+    [Holder::F64].into_iter().chain(parties).map(|holder| holder.path(model)).collect()
 }
 
 /// Writes the four files.

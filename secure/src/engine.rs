@@ -1,9 +1,11 @@
 //! Three parties in this process: three long-lived threads of one pool, each with its own [`Party`] and its own shares, behind an in-memory
 //! transport; and the client outside them, who deals secrets and receives what is revealed.
 //!
-//! The parties share nothing but the transport. What the client asks for is sent to all three as the same job; a probe or a
-//! recorded coin is handed to the client by each party apart and put together here, never by a party.
+//! The parties share no state: messages go through the transport, threads take pieces of one another's products ([`crate::crew`]) and memory that was
+//! emptied before ([`crate::words`]). What the client asks for is sent to all three as the same job; shares, probes and views of coins are handed to the
+//! client by each party apart and put together there ([`crate::client`]), never by a party.
 
+use crate::client::{check_replicas, open_parameters, put_together, spoken, tensors};
 use crate::clock::Phase;
 use crate::cost::Spent;
 use crate::crew::Crew;
@@ -15,14 +17,15 @@ use crate::net::memory::network;
 use crate::net::recorded::{Recorded, Said, Transcript};
 use crate::nn::dense::LayerShare;
 use crate::nn::{heads, train};
-use crate::party::{Party, PartyId, Probed, Record, TruncationView};
+use crate::party::{Party, PartyId};
 use crate::prg::{Seed, seed_of};
 use crate::protocol::input::deal;
 use crate::protocol::multiply::Matrix;
 use crate::protocol::reveal::reveal;
 use crate::share::{Factor, Share};
+use crate::words::Words;
 use core_affinity::CoreId;
-use reference::spec::{Head, ProbePoint, Rounding, TrainSpec};
+use reference::spec::{Head, ProbePoint, TrainSpec};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -419,28 +422,12 @@ impl Engine {
         Ok(split_spent(answers).0)
     }
 
-    /// Opens the parameters.
+    /// The parameters, opened to the client: every party hands it its shares. No message carries them, and no party learns what it did not hold.
     ///
     /// # Errors
-    /// Those of the parties.
+    /// Those of the parties; two copies of a component that differ.
     pub fn parameters(&mut self) -> Result<ParameterUnits> {
-        let [opened, ..] = self.all([(); 3], |w, ()| {
-            let p = &w.party;
-            p.run(async {
-                let mut layers = Vec::new();
-                for l in &w.layers {
-                    let (weights, bias, weight_velocity, bias_velocity) = futures_util::try_join!(
-                        reveal(p, &l.weights),
-                        reveal(p, &l.bias),
-                        reveal(p, &l.weight_velocity),
-                        reveal(p, &l.bias_velocity)
-                    )?;
-                    layers.push(LayerUnits { weights, bias, weight_velocity, bias_velocity });
-                }
-                Ok(ParameterUnits { layers })
-            })
-        })?;
-        Ok(opened)
+        open_parameters(&self.shares()?)
     }
 
     /// The predicted class of each row of x (row-major units, (rows, in)): revealed.
@@ -604,7 +591,9 @@ fn pair<A, B>(a: [A; 3], b: [B; 3]) -> [(A, B); 3] {
 
 fn gather(share: &Share, rows: &[u32]) -> Share {
     let pick = |v: &[u64]| {
-        rows.iter().flat_map(|&r| v[r as usize * share.cols..(r as usize + 1) * share.cols].iter().copied()).collect()
+        let mut out = Words::with_capacity(rows.len() * share.cols);
+        rows.iter().for_each(|&r| out.extend_from_slice(&v[r as usize * share.cols..(r as usize + 1) * share.cols]));
+        out
     };
     Share::new(rows.len(), share.cols, pick(&share.own), pick(&share.next))
 }
@@ -619,121 +608,10 @@ fn split_spent<T>(answers: [(Spent, T); 3]) -> (Spent, Vec<T>) {
     (total, rest)
 }
 
-/// What the parties said, and the first of them that drew the same randomness twice.
-fn spoken(records: &mut [Record]) -> (Vec<(PartyId, Said)>, Option<String>) {
-    let (mut all, mut reused) = (Vec::new(), None);
-    for (id, record) in PartyId::ALL.into_iter().zip(records) {
-        all.extend(std::mem::take(&mut record.said).into_iter().map(|said| (id, said)));
-        if let Some((ticket, purpose)) = record.reused {
-            reused.get_or_insert_with(|| format!("party {id}, call {}, purpose {purpose}", ticket.0));
-        }
-    }
-    (all, reused)
-}
-
-/// Opens probes (both copies of every share component must agree) and derives the rounding from the views of parties 0 and 1.
-fn put_together(records: Vec<Record>, rounding: Rounding) -> Result<(Vec<Probe>, Vec<RoundingRecord>)> {
-    let [r0, r1, r2]: [Record; 3] = records.try_into().map_err(|_| Error::misuse("three parties record"))?;
-    let mut probes = Vec::with_capacity(r0.probes.len());
-    for (((point, a), (_, b)), (_, c)) in r0.probes.into_iter().zip(r1.probes).zip(r2.probes) {
-        let (rows, cols, units) = match (a, b, c) {
-            (Probed::Share(a), Probed::Share(b), Probed::Share(c)) => {
-                let units = reconstruct(&[a.clone(), b, c]).map_err(|what| Error::PeerMisbehaved {
-                    party: PartyId::P0,
-                    step: point.to_string(),
-                    what,
-                })?;
-                (a.rows, a.cols, units)
-            }
-            (Probed::Parts(a), Probed::Parts(b), Probed::Parts(c)) => {
-                let sum = |i: usize| a.part[i].wrapping_add(b.part[i]).wrapping_add(c.part[i]) as i64;
-                (a.rows, a.cols, (0..a.part.len()).map(sum).collect())
-            }
-            _ => return Err(Error::misuse(format!("{point}: the parties probed different kinds of share"))),
-        };
-        probes.push(Probe { point, rows, cols, units });
-    }
-    Ok((probes, roundings(r0.truncations, r1.truncations, rounding)))
-}
-
-/// The rounding of every truncation from the views of parties 0 and 1.
-pub fn roundings(
-    views_0: Vec<TruncationView>,
-    views_1: Vec<TruncationView>,
-    rounding: Rounding,
-) -> Vec<RoundingRecord> {
-    views_0
-        .into_iter()
-        .zip(views_1)
-        .map(|(a, b)| {
-            let s = a.shift;
-            let low = |v: u64| v & ((1 << s) - 1);
-            // x_0 - m is V, the offset that keeps it positive, and nearest's half.
-            let added = match rounding {
-                Rounding::Probabilistic => 1 << 62,
-                Rounding::Nearest => (1 << 62) + (1 << (s - 1)),
-            };
-            let operands =
-                a.part.iter().zip(&b.part).map(|(x, m)| x.wrapping_sub(*m).wrapping_sub(added) as i64).collect();
-            let coins = match rounding {
-                Rounding::Probabilistic => a.part.iter().zip(&b.part).map(|(x, m)| low(*x) < low(*m)).collect(),
-                Rounding::Nearest => Vec::new(),
-            };
-            let wraps = a.part.iter().zip(&b.part).enumerate().filter_map(|(i, (&x, &m))| {
-                let borrow = i8::from(m >> 63 == 1 && x >> 63 == 0) - i8::from(x < m);
-                (borrow != 0).then_some((i, borrow))
-            });
-            RoundingRecord { wraps: wraps.collect(), name: a.name, shift: s, coins, operands }
-        })
-        .collect()
-}
-
-/// The tensors of a layer, with their names.
-fn tensors(layer: &LayerShare) -> [(&'static str, &Share); 4] {
-    let LayerShare { weights, bias, weight_velocity, bias_velocity } = layer;
-    [("weights", weights), ("bias", bias), ("weight_velocity", weight_velocity), ("bias_velocity", bias_velocity)]
-}
-
-/// Whether the two copies of every component agree.
-fn agree(shares: [&Share; 3]) -> std::result::Result<(), String> {
-    for i in 0..3 {
-        let (holder, other) = (shares[i], shares[(i + 1) % 3]);
-        if let Some(at) = holder.next.iter().zip(&other.own).position(|(a, b)| a != b) {
-            return Err(format!("the two copies of component {} differ at index {at}", (i + 1) % 3));
-        }
-    }
-    Ok(())
-}
-
-/// Whether the parties' copies of shared parameters of the same shapes agree.
-///
-/// # Errors
-/// Names the first tensor, component and index that differ.
-pub fn check_replicas(shares: &[Vec<LayerShare>; 3]) -> std::result::Result<(), String> {
-    let [a, b, c] = shares;
-    for (l, ((a, b), c)) in (1..).zip(a.iter().zip(b).zip(c)) {
-        for (((name, a), (_, b)), (_, c)) in tensors(a).into_iter().zip(tensors(b)).zip(tensors(c)) {
-            agree([a, b, c]).map_err(|what| format!("layer{l}/{name}: {what}"))?;
-        }
-    }
-    Ok(())
-}
-
-/// The value behind three shares.
-///
-/// # Errors
-/// The two copies of a component differ: names the component and the first index.
-pub fn reconstruct(shares: &[Share; 3]) -> std::result::Result<Vec<i64>, String> {
-    agree(shares.each_ref())?;
-    let [a, b, c] = shares;
-    Ok((0..a.len()).map(|i| a.own[i].wrapping_add(b.own[i]).wrapping_add(c.own[i]) as i64).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::Words;
-    use reference::spec::{FixedSpec, NetworkSpec, SgdSpec};
+    use reference::spec::{FixedSpec, NetworkSpec, Rounding, SgdSpec};
 
     fn spec(head: Head, rounding: Rounding) -> TrainSpec {
         TrainSpec {

@@ -14,10 +14,12 @@
 //!
 //! # Map
 //! [`kernel`] (u64 slices) and [`net`] (words between neighbours) know nothing of shares; [`share`] is data; [`party`] is one
-//! party's view and the rounds; [`protocol`] computes; [`nn`] trains; [`engine`] runs three parties in this process.
+//! party's view and the rounds; [`protocol`] computes; [`nn`] trains; [`engine`] runs three parties in this process and [`client`] opens what they
+//! hand out.
 
 #![deny(unsafe_code)]
 
+pub mod client;
 pub mod clock;
 #[cfg(test)]
 mod conformance;

@@ -1,7 +1,7 @@
 //! Three parties in one test.
 
+use crate::client::reconstruct;
 use crate::cost::Spent;
-use crate::engine::reconstruct;
 use crate::error::Result;
 use crate::net::Channel;
 use crate::net::memory::{MemoryChannel, network};

@@ -11,7 +11,7 @@ use rand_chacha::ChaCha12Rng;
 use reference::fixed::truncate::{Unreduced, trunc};
 use reference::fixed::{self as model, Arithmetic, LayerUnits, ModelError};
 use reference::spec::{Head, Rounding, SgdSpec};
-use secure::engine::roundings;
+use secure::client::roundings;
 use secure::fault::Cause;
 use secure::kernel::to_planes;
 use secure::nn::dense::{self, LayerShare};

@@ -14,7 +14,7 @@ use crate::faults::cause::{Evidence, infer};
 use crate::statistics::{bit_balance, repeats};
 use reference::fixed::{Arithmetic, Coins, ModelError, Monitor, Rounded, Tape};
 use reference::spec::{FixedSpec, Rounding};
-use secure::engine::roundings;
+use secure::client::roundings;
 use secure::fault::Cause;
 use secure::party::Party;
 use secure::prg::{Seed, fresh_seed};

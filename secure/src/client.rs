@@ -1,0 +1,143 @@
+//! What the client outside of the three parties makes of what each of them hands it: values behind shares, roundings behind views.
+//!
+//! Nothing here runs at a party. The two copies of every component must agree; where they do not, no value is made up.
+
+use crate::engine::{LayerUnits, ParameterUnits, Probe, RoundingRecord};
+use crate::error::{Error, Result};
+use crate::net::recorded::Said;
+use crate::nn::dense::LayerShare;
+use crate::party::{PartyId, Probed, Record, TruncationView};
+use crate::share::Share;
+use reference::spec::Rounding;
+
+/// What the parties said, and the first of them that drew the same randomness twice.
+pub(crate) fn spoken(records: &mut [Record]) -> (Vec<(PartyId, Said)>, Option<String>) {
+    let (mut all, mut reused) = (Vec::new(), None);
+    for (id, record) in PartyId::ALL.into_iter().zip(records) {
+        all.extend(std::mem::take(&mut record.said).into_iter().map(|said| (id, said)));
+        if let Some((ticket, purpose)) = record.reused {
+            reused.get_or_insert_with(|| format!("party {id}, call {}, purpose {purpose}", ticket.0));
+        }
+    }
+    (all, reused)
+}
+
+/// Opens probes (both copies of every share component must agree) and derives the rounding from the views of parties 0 and 1.
+pub(crate) fn put_together(records: Vec<Record>, rounding: Rounding) -> Result<(Vec<Probe>, Vec<RoundingRecord>)> {
+    let [r0, r1, r2]: [Record; 3] = records.try_into().map_err(|_| Error::misuse("three parties record"))?;
+    let mut probes = Vec::with_capacity(r0.probes.len());
+    for (((point, a), (_, b)), (_, c)) in r0.probes.into_iter().zip(r1.probes).zip(r2.probes) {
+        let (rows, cols, units) = match (a, b, c) {
+            (Probed::Share(a), Probed::Share(b), Probed::Share(c)) => {
+                let shares = [a, b, c];
+                let units = reconstruct(&shares).map_err(|how| differ(&point, how))?;
+                (shares[0].rows, shares[0].cols, units)
+            }
+            (Probed::Parts(a), Probed::Parts(b), Probed::Parts(c)) => {
+                let sum = |i: usize| a.part[i].wrapping_add(b.part[i]).wrapping_add(c.part[i]) as i64;
+                (a.rows, a.cols, (0..a.part.len()).map(sum).collect())
+            }
+            _ => return Err(Error::misuse(format!("{point}: the parties probed different kinds of share"))),
+        };
+        probes.push(Probe { point, rows, cols, units });
+    }
+    Ok((probes, roundings(r0.truncations, r1.truncations, rounding)))
+}
+
+/// The rounding of every truncation from the views of parties 0 and 1.
+pub fn roundings(
+    views_0: Vec<TruncationView>,
+    views_1: Vec<TruncationView>,
+    rounding: Rounding,
+) -> Vec<RoundingRecord> {
+    views_0
+        .into_iter()
+        .zip(views_1)
+        .map(|(a, b)| {
+            let s = a.shift;
+            let low = |v: u64| v & ((1 << s) - 1);
+            // x_0 - m is V, the offset that keeps it positive, and nearest's half.
+            let added = match rounding {
+                Rounding::Probabilistic => 1 << 62,
+                Rounding::Nearest => (1 << 62) + (1 << (s - 1)),
+            };
+            let operands =
+                a.part.iter().zip(&b.part).map(|(x, m)| x.wrapping_sub(*m).wrapping_sub(added) as i64).collect();
+            let coins = match rounding {
+                Rounding::Probabilistic => a.part.iter().zip(&b.part).map(|(x, m)| low(*x) < low(*m)).collect(),
+                Rounding::Nearest => Vec::new(),
+            };
+            let wraps = a.part.iter().zip(&b.part).enumerate().filter_map(|(i, (&x, &m))| {
+                let borrow = i8::from(m >> 63 == 1 && x >> 63 == 0) - i8::from(x < m);
+                (borrow != 0).then_some((i, borrow))
+            });
+            RoundingRecord { wraps: wraps.collect(), name: a.name, shift: s, coins, operands }
+        })
+        .collect()
+}
+
+/// The tensors of a layer, with their names.
+pub(crate) fn tensors(layer: &LayerShare) -> [(&'static str, &Share); 4] {
+    let LayerShare { weights, bias, weight_velocity, bias_velocity } = layer;
+    [("weights", weights), ("bias", bias), ("weight_velocity", weight_velocity), ("bias_velocity", bias_velocity)]
+}
+
+/// Whether the two copies of every component agree.
+fn agree(shares: [&Share; 3]) -> std::result::Result<(), String> {
+    for i in 0..3 {
+        let (holder, other) = (shares[i], shares[(i + 1) % 3]);
+        if let Some(at) = holder.next.iter().zip(&other.own).position(|(a, b)| a != b) {
+            return Err(format!("the two copies of component {} differ at index {at}", (i + 1) % 3));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the parties' copies of shared parameters of the same shapes agree.
+///
+/// # Errors
+/// Names the first tensor, component and index that differ.
+pub fn check_replicas(shares: &[Vec<LayerShare>; 3]) -> std::result::Result<(), String> {
+    let [a, b, c] = shares;
+    for (l, ((a, b), c)) in (1..).zip(a.iter().zip(b).zip(c)) {
+        for (((name, a), (_, b)), (_, c)) in tensors(a).into_iter().zip(tensors(b)).zip(tensors(c)) {
+            agree([a, b, c]).map_err(|what| format!("layer{l}/{name}: {what}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// The value behind three shares.
+///
+/// # Errors
+/// The two copies of a component differ: names the component and the first index.
+pub fn reconstruct(shares: &[Share; 3]) -> std::result::Result<Vec<i64>, String> {
+    agree(shares.each_ref())?;
+    Ok(sum(shares.each_ref()))
+}
+
+/// The three components added up.
+fn sum([a, b, c]: [&Share; 3]) -> Vec<i64> {
+    (0..a.len()).map(|i| a.own[i].wrapping_add(b.own[i]).wrapping_add(c.own[i]) as i64).collect()
+}
+
+/// The parameters behind the parties' shares, of the same shapes.
+///
+/// # Errors
+/// Two copies of a component differ.
+pub fn open_parameters(shares: &[Vec<LayerShare>; 3]) -> Result<ParameterUnits> {
+    check_replicas(shares).map_err(|what| differ("parameters", what))?;
+    let [a, b, c] = shares;
+    let layers = a.iter().zip(b).zip(c).map(|((a, b), c)| LayerUnits {
+        weights: sum([&a.weights, &b.weights, &c.weights]),
+        bias: sum([&a.bias, &b.bias, &c.bias]),
+        weight_velocity: sum([&a.weight_velocity, &b.weight_velocity, &c.weight_velocity]),
+        bias_velocity: sum([&a.bias_velocity, &b.bias_velocity, &c.bias_velocity]),
+    });
+    Ok(ParameterUnits { layers: layers.collect() })
+}
+
+/// Two copies of a component differ: one of their holders is wrong, and nobody can tell which.
+fn differ(what: impl ToString, how: String) -> Error {
+    Error::PeerMisbehaved { party: PartyId::P0, step: what.to_string(), what: how }
+}
