@@ -135,6 +135,12 @@ fn what_means_nothing_is_refused_with_its_limit() {
         (&["--steps", "0"], "--steps is 0"),
         (&["--steps", "3", "--step", "3"], "steps 0 to 2"),
         (&["--mode", "free", "--probe", "logits"], "--mode lockstep"),
+        (&["--mode", "free", "--budget"], "--mode lockstep"),
+        (&["--batch", "100000"], "take fewer rows"),
+        (&["--json", "-"], "/dev/stdout"),
+        (&["--json", "both", "--html", "./both"], "two outputs"),
+        (&["--mode", "free", "--save-model", "m", "--json", "m.party1.safetensors"], "two outputs"),
+        (&["replay", "/nowhere.json"], "check the path"),
         (&["--data", "/nowhere/at/all"], "/nowhere/at/all"),
         (&["head", "--head", "softmax", "--input", "/nowhere.json"], "/nowhere.json"),
     ] {
@@ -142,6 +148,8 @@ fn what_means_nothing_is_refused_with_its_limit() {
         assert!(text.contains(part), "{args:?}: {text}");
         assert_eq!(text.trim_end().lines().count(), 1, "{args:?}: {text}");
     }
+    let unknown = difftest(&["--steps", "1"]).env("SECURE_KERNEL", "abacus").output().unwrap();
+    assert_eq!((unknown.status.code(), stdout(&unknown).as_str()), (Some(2), ""), "before anything is printed");
     for args in [&["--head", "tanh"][..], &["--steps", "1", "--epochs", "1"], &["frobnicate"], &["head"]] {
         refusal(args);
     }

@@ -56,6 +56,11 @@ fn a_saved_step_is_replayed_and_a_tampered_one_fails() {
         "{out}"
     );
 
+    file["step"] = u64::MAX.into();
+    std::fs::write(&step, file.to_string()).unwrap();
+    let (code, _, err) = difftest(&["replay", name(&step)]);
+    assert!(code == Some(2) && err.contains("no run has more than"), "{err}");
+
     let (code, _, err) = difftest(&["replay", name(&failure)]);
     assert_eq!((code, err.lines().count()), (Some(2), 1), "{err}");
 }

@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn proven_bounds_are_above_the_measured_errors_and_near_them() {
         for rounding in Rounding::ALL {
-            for fraction_bits in 8..=17 {
+            for fraction_bits in 4..=17 {
                 let fixed = FixedSpec { fraction_bits, ..FixedSpec::default() };
                 let errors = Errors::new(rounding, fixed);
                 let (measured, worst) = exponential::worst(fixed, rounding);

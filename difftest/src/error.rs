@@ -25,7 +25,7 @@ pub enum Error {
     #[error("FAIL protocol   {0}")]
     Protocol(String),
     /// A file could not be read or written.
-    #[error("{path}: {cause}")]
+    #[error("{path}: {cause}; {}", remedy(cause))]
     File {
         /// Which file.
         path: String,
@@ -42,6 +42,23 @@ impl Error {
 
     /// Names the file of an I/O error.
     pub fn file(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Error {
-        move |cause| Error::File { path: path.display().to_string(), cause }
+        move |cause| {
+            // A temporary file's error names that file as well, which is nobody's concern.
+            let cause = if cause.raw_os_error().is_none() { cause.kind().into() } else { cause };
+            Error::File { path: path.display().to_string(), cause }
+        }
+    }
+}
+
+/// What to do about it.
+fn remedy(cause: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind;
+    match cause.kind() {
+        ErrorKind::NotFound => "check the path",
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "name one that you have the right to",
+        ErrorKind::IsADirectory => "it is a folder; name a file",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room, or name a file elsewhere",
+        ErrorKind::InvalidData => "it is not text; name a file of the right kind",
+        _ => "name another file",
     }
 }

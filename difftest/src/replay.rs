@@ -31,6 +31,9 @@ use std::rc::Rc;
 /// Version of the file: raised when a field changes its meaning or goes away.
 const SCHEMA: u32 = 1;
 
+/// Steps of the longest run.
+const MOST_STEPS: usize = 1 << 31;
+
 /// The largest file that is read.
 const MAX_BYTES: u64 = 1 << 30;
 
@@ -152,6 +155,9 @@ impl StepFile {
             return Err(bad(format!("has schema {}; this difftest reads {SCHEMA}", file.schema)));
         }
         file.spec.validate().map_err(|e| bad(e.0))?;
+        if file.step > MOST_STEPS {
+            return Err(bad(format!("is step {} of its run; no run has more than {MOST_STEPS}", file.step)));
+        }
         let (batch, inputs) = (file.spec.sgd.batch, file.spec.network.inputs());
         if file.rows.len() != batch || file.labels.len() != batch {
             return Err(bad(format!(

@@ -11,11 +11,14 @@ use crate::config::{Config, Mode};
 use crate::error::Error;
 use crate::lockstep::{Detail, Tightness, median};
 use crate::model::{Spent, execution_order};
+use crate::saved::Trained;
 use crate::{freerun, lockstep, watch};
 use reference::spec::ProbePoint;
 use serde::Serialize;
 use std::io::Write;
-use std::path::Path;
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 /// Version of the JSON report: raised when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 1;
@@ -241,10 +244,11 @@ impl Report {
         }
     }
 
-    /// Of a free run.
-    pub fn free(config: &Config, test_rows: usize, found: freerun::Findings) -> Self {
-        let freerun::Findings { curve, checks, divergence, watch, accuracy, spent, steps, .. } = found;
-        Report { curve, ..Self::new(config, test_rows, Common { checks, divergence, watch, accuracy, spent, steps }) }
+    /// Of a free run, beside what it has trained.
+    pub fn free(config: &Config, test_rows: usize, found: freerun::Findings) -> (Self, Trained) {
+        let freerun::Findings { curve, checks, divergence, watch, accuracy, spent, steps, trained } = found;
+        let common = Common { checks, divergence, watch, accuracy, spent, steps };
+        (Report { curve, ..Self::new(config, test_rows, common) }, trained)
     }
 
     /// Whether every check holds.
@@ -253,24 +257,60 @@ impl Report {
     }
 }
 
-/// Refuses a file that cannot be written because it or its place is no file's: before a run, not after it.
+/// Refuses a file that cannot be written, by making one beside it that is gone again: before a run, not after it.
 ///
 /// # Errors
 /// Names the file and what is wrong with it.
 pub fn check_output(path: Option<&Path>) -> Result<(), Error> {
     let Some(path) = path else { return Ok(()) };
+    if path == Path::new("-") {
+        return Err(Error::Usage("-: an output is a file; name one (/dev/stdout is the standard output)".into()));
+    }
     if path.is_dir() {
         return Err(Error::Usage(format!("{}: is a folder; name a file", path.display())));
     }
-    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if parent.is_dir() {
+    let target = target(path);
+    if target.exists() && !target.is_file() {
         return Ok(());
     }
-    Err(Error::Usage(format!(
-        "{}: there is no folder {}; make it, or name another file",
-        path.display(),
-        parent.display()
-    )))
+    let parent = folder(&target);
+    if !parent.is_dir() {
+        return Err(Error::Usage(format!(
+            "{}: there is no folder {}; make it, or name another file",
+            path.display(),
+            parent.display()
+        )));
+    }
+    tempfile::tempfile_in(parent).map(drop).map_err(Error::file(path))
+}
+
+/// Refuses two outputs to the same file: the later one would replace the earlier.
+///
+/// # Errors
+/// Names the file.
+pub fn check_distinct<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Error> {
+    let mut seen = std::collections::BTreeSet::new();
+    for path in paths {
+        let target = target(path);
+        let place = folder(&target).canonicalize().unwrap_or_default().join(target.file_name().unwrap_or_default());
+        if (!target.exists() || target.is_file()) && !seen.insert(place) {
+            return Err(Error::Usage(format!(
+                "{}: two outputs would go to this file; give each its own",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What is written to: a link stays, and what it leads to is replaced.
+fn target(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The folder of a file.
+fn folder(file: &Path) -> &Path {
+    file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Writes a file as a whole or not at all: to a temporary file beside it, which is then renamed.
@@ -278,7 +318,7 @@ pub fn check_output(path: Option<&Path>) -> Result<(), Error> {
 /// # Errors
 /// Names the file.
 pub fn write(path: &Path, contents: &[u8]) -> Result<(), Error> {
-    place(path, contents, 0o666)
+    place(path, contents, false)
 }
 
 /// The same for what only its owner may read.
@@ -286,31 +326,29 @@ pub fn write(path: &Path, contents: &[u8]) -> Result<(), Error> {
 /// # Errors
 /// Names the file.
 pub fn write_private(path: &Path, contents: &[u8]) -> Result<(), Error> {
-    place(path, contents, 0o600)
+    place(path, contents, true)
 }
 
-/// `mode` is that of a new file, before the process's mask; a file that is replaced keeps its own.
-fn place(path: &Path, contents: &[u8], mode: u32) -> Result<(), Error> {
+/// A file that is replaced keeps its mode, but a private one its owner's rights only.
+fn place(path: &Path, contents: &[u8], private: bool) -> Result<(), Error> {
     let place = || -> std::io::Result<()> {
-        // A link stays, and what it leads to is replaced.
-        let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let target = target(path);
         let old = std::fs::metadata(&target).ok();
         if old.as_ref().is_some_and(|old| !old.is_file()) {
             // A device or a pipe is written to; there is nothing to be replaced.
             return std::fs::OpenOptions::new().write(true).open(&target)?.write_all(contents);
         }
-        let parent = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut builder = tempfile::Builder::new();
         #[cfg(not(unix))]
-        let _ = mode;
+        let _ = (private, old);
         #[cfg(unix)]
-        let new = std::os::unix::fs::PermissionsExt::from_mode(mode);
-        #[cfg(unix)]
-        builder.permissions(new);
-        let mut file = builder.tempfile_in(parent)?;
+        builder.permissions(PermissionsExt::from_mode(if private { 0o600 } else { 0o666 }));
+        let mut file = builder.tempfile_in(folder(&target))?;
         file.write_all(contents)?;
+        #[cfg(unix)]
         if let Some(old) = old {
-            file.as_file().set_permissions(old.permissions())?;
+            let kept = old.permissions().mode() & if private { 0o700 } else { 0o7777 };
+            file.as_file().set_permissions(PermissionsExt::from_mode(kept))?;
         }
         file.persist(&target)?;
         Ok(())
@@ -337,7 +375,6 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn links_devices_and_modes_stay_what_they_are() {
-        use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let (file, link) = (dir.path().join("file"), dir.path().join("link"));
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -347,6 +384,11 @@ mod tests {
         write(&link, b"two").unwrap();
         assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!((std::fs::read(&file).unwrap().as_slice(), mode(&file)), (b"two".as_slice(), 0o600));
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o664)).unwrap();
+        write(&file, b"three").unwrap();
+        assert_eq!(mode(&file), 0o664);
+        write_private(&file, b"secret").unwrap();
+        assert_eq!(mode(&file), 0o600, "who could read the old file cannot read the new one");
         write(Path::new("/dev/null"), b"gone").unwrap();
         assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
         let new = dir.path().join("new");
@@ -361,6 +403,28 @@ mod tests {
         let refused = |path: &Path| check_output(Some(path)).unwrap_err().to_string();
         assert!(refused(dir.path()).contains("is a folder"));
         assert!(refused(&dir.path().join("missing/report.json")).contains("there is no folder"));
+        assert!(refused(Path::new("-")).contains("/dev/stdout"));
         assert!(check_output(Some(&dir.path().join("report.json"))).is_ok() && check_output(None).is_ok());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "a check leaves nothing");
+        #[cfg(target_os = "linux")]
+        {
+            assert!(check_output(Some(Path::new("/dev/null"))).is_ok());
+            let error = refused(Path::new("/proc/report.json"));
+            assert!(error.starts_with("/proc/report.json: ") && !error.contains("tmp"), "{error}");
+        }
+    }
+
+    #[test]
+    fn two_outputs_to_one_file_are_refused_however_it_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a");
+        let again = dir.path().join(".").join("a");
+        let other = dir.path().join("b");
+        assert!(check_distinct([&*file, &*other]).is_ok());
+        let error = check_distinct([&*file, &*other, &*again]).unwrap_err().to_string();
+        assert!(error.contains("two outputs"), "{error}");
+        std::fs::write(&file, "").unwrap();
+        assert!(check_distinct([&*file, &*again]).is_err());
+        assert!(check_distinct([Path::new("/dev/null"), Path::new("/dev/null")]).is_ok());
     }
 }

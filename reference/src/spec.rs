@@ -41,6 +41,9 @@ pub struct TrainSpec {
 }
 
 impl TrainSpec {
+    /// Numbers of a batch in all layers that a step on all sides holds in about 16 GiB.
+    const MOST_NUMBERS: u64 = 1 << 25;
+
     /// Checks every limit.
     ///
     /// # Errors
@@ -52,6 +55,14 @@ impl TrainSpec {
             return Err(SpecError(format!("epsilon is {}; it must be inside (0, 1)", self.epsilon)));
         }
         self.sgd.units(self.fixed)?;
+        let numbers = self.sgd.batch as u64 * self.network.widths.iter().map(|&w| w as u64).sum::<u64>();
+        if numbers > Self::MOST_NUMBERS {
+            return Err(SpecError(format!(
+                "a batch of {} rows has {numbers} numbers in all layers; it may have {}: take fewer rows",
+                self.sgd.batch,
+                Self::MOST_NUMBERS
+            )));
+        }
         Ok(())
     }
 

@@ -38,7 +38,8 @@
 //!
 //! *Heads.* The result is a smooth function F of the logits in the row's box (a row with an undecided comparison takes the worst case). With e the
 //! logits' errors, F(x + e) - F(x) = J e + R: J at the f64 logits, so fixed \|J\| D_x, inherited \|J\| s_x; R is deterministic:
-//! * p = softmax(x): J_ij = p_i (d_ij - p_j); |R| <= 3 p_i max |e|^2, since p's second derivatives sum to at most p_i (4 (1 - p_i)^2 + 2 (1 - p_i)).
+//! * p = softmax(x): J_ij = p_i (d_ij - p_j); |R| <= 3 p_i max |e|^2, since p's second derivatives, p_i ((d_ij - p_j) (d_ik - p_k) - p_j (d_jk - p_k)), sum
+//!   to at most p_i (4 (1 - p_i)^2 + 2 (1 - p_i^2)) <= 6 p_i in absolute value.
 //!   exp(d_j) is off by eta_j = delta_j + coin, and v_i / S by (eta_i - p_i sum eta) / (S + sum eta): coefficients (d_ij - p_i) / S, known before
 //!   these coins, and a remainder of at most (sum of coefficients times |eta|) (sum |eta|) / S.
 //! * q = x_i / S: J_ij = (d_ij - q_i) / S over the A positive logits; |R| <= (A + q_i A^2) max |e|^2 / S^2.

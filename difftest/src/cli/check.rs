@@ -13,6 +13,7 @@ use crate::{freerun, lockstep, restart, saved};
 use fixtures::Dataset;
 use indicatif::{ProgressBar, ProgressStyle};
 use reference::spec::{FixedSpec, TrainSpec};
+use secure::kernel::Kernel;
 use std::cell::RefCell;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -100,8 +101,10 @@ impl Args {
             (None, None, None) => Length::Steps(STEPS),
         };
         let steps = length.steps(rows.unwrap_or(1), self.training.batch)?;
-        if self.mode == Mode::Free && (self.step.is_some() || self.probe.is_some()) {
-            return Err(Error::Usage("--step and --probe look into single steps; they need --mode lockstep".into()));
+        if self.mode == Mode::Free && (self.step.is_some() || self.probe.is_some() || self.budget) {
+            return Err(Error::Usage(
+                "--step, --probe and --budget look into single steps; they need --mode lockstep".into(),
+            ));
         }
         if self.mode == Mode::Free && (self.save_step.is_some() || self.save_failure.is_some()) {
             return Err(Error::Usage(
@@ -220,7 +223,7 @@ fn progress(total: usize) -> ProgressBar {
 }
 
 /// A free run, or with `--restart-on-divergence` as many as the rule asks for; `config` becomes the last one's.
-fn free(args: &Args, config: &mut Config, data: &Dataset, loaded: Option<Trained>) -> Result<Report, Error> {
+fn free(args: &Args, config: &mut Config, data: &Dataset, loaded: Option<Trained>) -> Result<(Report, Trained), Error> {
     let (judged, epoch) = (args.restart_on_divergence, data.train.len().div_ceil(config.spec.sgd.batch));
     let ends = |step, loss, accuracy| judged && restart::breaks(step, epoch, loss, accuracy).is_some();
     let mut ended = Vec::new();
@@ -240,14 +243,11 @@ fn free(args: &Args, config: &mut Config, data: &Dataset, loaded: Option<Trained
             *config = next;
             continue;
         }
-        if let Some(path) = &args.save_model {
-            saved::save(path, &config.spec, &found.trained)?;
-        }
-        let mut report = Report::free(config, data.test.len(), found);
+        let (mut report, trained) = Report::free(config, data.test.len(), found);
         if judged {
             report.checks.push(restart::outcome(config, &ended, diverged));
         }
-        return Ok(report);
+        return Ok((report, trained));
     }
 }
 
@@ -258,9 +258,12 @@ fn free(args: &Args, config: &mut Config, data: &Dataset, loaded: Option<Trained
 pub fn run(args: Args) -> Result<Verdict, Error> {
     // Flags first: a typing error should not wait for the data.
     let step = args.save_step.as_ref().map(|s| PathBuf::from(&s[1]));
-    for output in [&args.json, &args.html, &args.save_model, &args.save_failure, &step] {
-        report::check_output(output.as_deref())?;
-    }
+    let model = args.save_model.as_deref().map(saved::files).unwrap_or_default();
+    let single = [&args.json, &args.html, &args.save_failure, &step];
+    let outputs = || model.iter().chain(single.into_iter().flatten()).map(PathBuf::as_path);
+    outputs().try_for_each(|output| report::check_output(Some(output)))?;
+    report::check_distinct(outputs())?;
+    Kernel::select().map_err(|e| Error::Usage(e.to_string()))?;
     // How many rows another data set has is not known yet.
     args.config(784, args.training.data.is_none().then_some(60_000))?;
     let data = config::data(args.training.data.as_deref())?;
@@ -268,21 +271,27 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let loaded = config.loaded.as_deref().map(|path| saved::load(path, &config.spec)).transpose()?;
     print(&report::text::heading(&config))?;
 
-    let side = side::checks(&config)?;
-    let mut steps = Vec::new();
+    let (mut steps, mut trained) = (Vec::new(), None);
     let mut report = match config.mode {
         Mode::Lockstep => {
             let found;
             (found, steps) = lockstep(&args, &config, &data)?;
             Report::lockstep(&config, data.test.len(), found)
         }
-        Mode::Free => free(&args, &mut config, &data, loaded)?,
+        Mode::Free => {
+            let (report, last) = free(&args, &mut config, &data, loaded)?;
+            trained = Some(last);
+            report
+        }
     };
-    report.checks.extend(side);
+    report.checks.extend(side::checks(&config)?);
     // Whatever becomes of the files, the verdict has been seen.
     print(&report::text::body(&report))?;
     if args.budget {
         print(&report::budget::table(&report.budget, config.spec.fixed.fraction_bits))?;
+    }
+    if let (Some(path), Some(trained)) = (&args.save_model, &trained) {
+        saved::save(path, &config.spec, trained)?;
     }
     let failures: Vec<_> = report.checks.iter().filter_map(|c| c.failure.clone()).collect();
     for (captured, path) in &steps {

@@ -90,6 +90,9 @@ struct Output {
     insecure: bool,
     bit_exact: Option<bool>,
     inside_bound: Option<bool>,
+    /// Why the integer model cannot have drawn the parties' coins, if so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
     /// The first operand that left its range; the bounds then say nothing.
     range: Option<String>,
     rows: Vec<Row>,
@@ -220,6 +223,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         insecure: args.insecure_seed.is_some(),
         bit_exact: None,
         inside_bound: None,
+        refused: None,
         range: None,
         rows: answers,
     };
@@ -247,7 +251,14 @@ fn fixed_sides(
     let flat: Vec<_> = units.iter().copied().collect();
     let secure = Engine::start(config).and_then(|mut e| e.head(&flat, classes, labels)).map_err(failed)?;
     let mut model = Model::new(spec.clone())?;
-    let integer = model.head(&units, labels, &mut Coins::Tape(tape(secure.rounding)))?;
+    let integer = match model.head(&units, labels, &mut Coins::Tape(tape(secure.rounding))) {
+        Ok(integer) => integer,
+        // The parties rounded as the arithmetic cannot: their fault, not the input's.
+        Err(refused) => {
+            (output.bit_exact, output.refused) = (Some(false), Some(refused.to_string()));
+            return Ok(());
+        }
+    };
 
     let integer_flat = |m: &Array2<i64>| m.iter().copied().collect::<Vec<_>>();
     let (p, g) = (integer_flat(&integer.probabilities), integer_flat(&integer.gradient));
