@@ -137,6 +137,7 @@ fn what_means_nothing_is_refused_with_its_limit() {
         (&["--mode", "free", "--probe", "logits"], "--mode lockstep"),
         (&["--mode", "free", "--budget"], "--mode lockstep"),
         (&["--batch", "100000"], "take fewer rows"),
+        (&["--batch", "42000"], "rows of 10 are too many"),
         (&["--json", "-"], "/dev/stdout"),
         (&["--json", "both", "--html", "./both"], "two outputs"),
         (&["--mode", "free", "--save-model", "m", "--json", "m.party1.safetensors"], "two outputs"),

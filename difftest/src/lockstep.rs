@@ -1,7 +1,6 @@
 //! Lock-step: at each step all sides start from the same opened weights and velocities, and every probed tensor is compared.
 
-use crate::bound::network::{Bounded, Bounds};
-use crate::bound::{self, statistical};
+use crate::bound::network::Bounds;
 use crate::budget::{self, Budget};
 use crate::check::Outcome;
 use crate::check::bit_exact::BitExact;
@@ -123,7 +122,6 @@ pub fn run_watched<S: Opens>(
     mut failing: impl FnMut(usize),
 ) -> Result<Findings, Error> {
     let spec = &config.spec;
-    let extra = spec.sgd.extra_velocity_bits;
     let mut parameters = generate::initial(spec, config.seed)?;
     let mut f64_side = Real::new(spec.clone(), &parameters)?;
     let mut integer = Integer::replaying(spec.clone())?;
@@ -199,33 +197,23 @@ pub fn run_watched<S: Opens>(
             let sides = (&real_step.tensors, &integer_step.tensors, &secure_step.tensors);
             budgets.push((step, budget::step(spec, &start, &batch, sides, &integer.violations, wanted)?));
             // The bounds are theorems about arithmetic that stays in range.
-            let bounds = match range.first() {
-                Some(_) => None,
-                None => Some(bound::network::step(spec, &start, &batch.reals, &batch.labels, &real_step.tensors)?),
-            };
-            if let Some(bounds) = &bounds {
+            let mut bounds = None;
+            if range.first().is_none() {
+                let run = (step, error_bound::elements(spec).saturating_mul(config.steps as u64));
+                let found = error_bound::judge(spec, run, &start, &batch, (sides.0, sides.2), wanted)?;
                 judged += 1;
-                // The failure probability is the run's, whatever part of it is looked at.
-                let factor = statistical::factor(error_bound::elements(spec).saturating_mul(config.steps as u64));
-                let (x, labels, reals) = (&batch.reals, &batch.labels, &real_step.tensors);
-                let mut radii = statistical::step(spec, &start, x, labels, reals, bounds, factor)?.unwrap_or_default();
-                for (point, bounded) in bounds.iter().filter(|(p, _)| wanted(p)) {
-                    let Some(units) = secure_step.tensors.get(point) else { continue };
-                    let scale = point.scale(spec.fixed, extra);
-                    let comparison = compare::tensor(step, &real_step.tensors[point], units, scale, bounded);
-                    let steps = tightness.entry(*point).or_default();
-                    steps.worst_case.extend(comparison.tightness());
-                    tensors.entry(*point).or_insert_with(Comparison::empty).merge(comparison);
-                    if let Some(radius) = radii.remove(point) {
-                        let bounded = Bounded { radius, ambiguous: bounded.ambiguous.clone() };
-                        let comparison = compare::tensor(step, &real_step.tensors[point], units, scale, &bounded);
-                        steps.statistical.extend(comparison.tightness());
-                        statistics.entry(*point).or_insert_with(Comparison::empty).merge(comparison);
-                    }
+                for (point, comparison) in found.worst_case {
+                    tightness.entry(point).or_default().worst_case.extend(comparison.tightness());
+                    tensors.entry(point).or_insert_with(Comparison::empty).merge(comparison);
                     if config.only_probe.is_some() {
-                        details.extend(worst(config, step, *point, bounds, sides));
+                        details.extend(worst(config, step, point, &found.bounds, sides));
                     }
                 }
+                for (point, comparison) in found.statistical {
+                    tightness.entry(point).or_default().statistical.extend(comparison.tightness());
+                    statistics.entry(point).or_insert_with(Comparison::empty).merge(comparison);
+                }
+                bounds = Some(found.bounds);
             }
             let point = ProbePoint::HeadGradient;
             if let Some(gradient) = secure_step.tensors.get(&point) {

@@ -5,13 +5,11 @@
 //! A failure is reduced to the fewest rows, and the fewest classes beside their labels, on which the same check still fails;
 //! learning rate / batch, i.e. what each row adds, is kept.
 
-use crate::bound::network::Bounded;
-use crate::bound::{self, statistical};
 use crate::check::bit_exact::BitExact;
 use crate::check::gradient_bound::GradientBound;
 use crate::check::range::Range;
 use crate::check::{Outcome, error_bound};
-use crate::compare::{self, real};
+use crate::compare::real;
 use crate::config::{Config, Mode};
 use crate::error::Error;
 use crate::model::integer::Integer;
@@ -362,20 +360,10 @@ fn judge(file: &StepFile, tape: Tape, secure: Option<&Tensors<i64>>) -> Result<V
     let (mut tensors, mut statistics) = (BTreeMap::new(), BTreeMap::new());
     if range.first().is_none() {
         let start = parameters.decode(file.spec.fixed, &file.spec.sgd);
-        let bounds = bound::network::step(&file.spec, &start, &batch.reals, &batch.labels, &reals)?;
-        let factor = statistical::factor(error_bound::elements(&file.spec));
-        let (x, labels) = (&batch.reals, &batch.labels);
-        let radii = statistical::step(&file.spec, &start, x, labels, &reals, &bounds, factor)?;
-        let mut radii = radii.unwrap_or_default();
-        for (point, bounded) in &bounds {
-            let Some(units) = judged.get(point) else { continue };
-            let scale = point.scale(file.spec.fixed, file.spec.sgd.extra_velocity_bits);
-            let compared = |bounded| compare::tensor(file.step, &reals[point], units, scale, bounded);
-            tensors.insert(*point, compared(bounded));
-            if let Some(radius) = radii.remove(point) {
-                statistics.insert(*point, compared(&Bounded { radius, ambiguous: bounded.ambiguous.clone() }));
-            }
-        }
+        let run = (file.step, error_bound::elements(&file.spec));
+        let found = error_bound::judge(&file.spec, run, &start, &batch, (&reals, judged), everything)?;
+        let bounds = found.bounds;
+        (tensors, statistics) = (found.worst_case, found.statistical);
         let point = ProbePoint::HeadGradient;
         if let (Some(units), Some(bounded)) = (judged.get(&point), bounds.get(&point)) {
             gradient.step(&config, file.step, &reals[&point], units, Some(bounded));

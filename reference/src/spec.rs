@@ -44,6 +44,9 @@ impl TrainSpec {
     /// Numbers of a batch in all layers that a step on all sides holds in about 16 GiB.
     const MOST_NUMBERS: u64 = 1 << 25;
 
+    /// Batch times classes squared: comparisons that softmax's maximum holds in about 16 GiB.
+    const MOST_PAIRS: u64 = 1 << 22;
+
     /// Checks every limit.
     ///
     /// # Errors
@@ -61,6 +64,15 @@ impl TrainSpec {
                 "a batch of {} rows has {numbers} numbers in all layers; it may have {}: take fewer rows",
                 self.sgd.batch,
                 Self::MOST_NUMBERS
+            )));
+        }
+        let classes = self.network.classes() as u64;
+        let pairs = self.sgd.batch as u64 * classes * classes;
+        if self.head == Head::Softmax && pairs > Self::MOST_PAIRS {
+            return Err(SpecError(format!(
+                "softmax compares every two classes: {} rows of {classes} are too many; rows times classes squared may be {}",
+                self.sgd.batch,
+                Self::MOST_PAIRS
             )));
         }
         Ok(())

@@ -30,7 +30,7 @@ pub(crate) fn put_together(records: Vec<Record>, rounding: Rounding) -> Result<(
         let (rows, cols, units) = match (a, b, c) {
             (Probed::Share(a), Probed::Share(b), Probed::Share(c)) => {
                 let shares = [a, b, c];
-                let units = reconstruct(&shares).map_err(|how| differ(&point, how))?;
+                let units = reconstruct(&shares).map_err(|how| differ(point, how))?;
                 (shares[0].rows, shares[0].cols, units)
             }
             (Probed::Parts(a), Probed::Parts(b), Probed::Parts(c)) => {

@@ -3,11 +3,14 @@
 //! statistical one, which chance exceeds in one of 2^40 runs at most.
 
 use super::Outcome;
-use crate::bound::statistical::LOG2_FAILURE;
-use crate::compare::{Comparison, place};
+use crate::bound::network::{self, Bounded, Bounds};
+use crate::bound::statistical::{self, LOG2_FAILURE};
+use crate::compare::{self, Comparison, place};
 use crate::config::Config;
+use crate::error::Error;
 use crate::failure::{Failure, Sides};
-use crate::model::execution_order;
+use crate::model::{Batch, Tensors, execution_order};
+use reference::fixed::LayerValues;
 use reference::spec::{Head, ProbePoint, TrainSpec};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -26,6 +29,46 @@ pub fn elements(spec: &TrainSpec) -> u64 {
         3 * (inputs + 1) * outputs + (if l == spec.network.layers() { 2 } else { 3 }) * batch * outputs
     };
     (head + (1..=spec.network.layers()).map(layer).sum::<usize>()) as u64
+}
+
+/// One step's tensors against their bounds.
+pub struct Judged {
+    /// The worst case.
+    pub bounds: Bounds,
+    /// Comparisons under it.
+    pub worst_case: Comparisons,
+    /// Comparisons under the statistical bound, of the tensors that have one.
+    pub statistical: Comparisons,
+}
+
+/// Bounds step `step` from the parameters `start` on, and compares the `wanted` tensors of a fixed-point side with f64's. The statistical bound fails
+/// with probability 2^-40 over `elements` elements: those of the whole run, whatever part of it is looked at.
+///
+/// # Errors
+/// What the bounds are made from does not fit the specification.
+pub fn judge(
+    spec: &TrainSpec,
+    (step, elements): (usize, u64),
+    start: &[LayerValues],
+    batch: &Batch,
+    (reals, units): (&Tensors<f64>, &Tensors<i64>),
+    wanted: impl Fn(&ProbePoint) -> bool,
+) -> Result<Judged, Error> {
+    let (x, labels) = (&batch.reals, &batch.labels);
+    let bounds = network::step(spec, start, x, labels, reals)?;
+    let factor = statistical::factor(elements);
+    let mut radii = statistical::step(spec, start, x, labels, reals, &bounds, factor)?.unwrap_or_default();
+    let (mut worst_case, mut likely) = (Comparisons::new(), Comparisons::new());
+    for (point, bounded) in bounds.iter().filter(|(point, _)| wanted(point)) {
+        let Some(units) = units.get(point) else { continue };
+        let scale = point.scale(spec.fixed, spec.sgd.extra_velocity_bits);
+        let compared = |bounded| compare::tensor(step, &reals[point], units, scale, bounded);
+        worst_case.insert(*point, compared(bounded));
+        if let Some(radius) = radii.remove(point) {
+            likely.insert(*point, compared(&Bounded { radius, ambiguous: bounded.ambiguous.clone() }));
+        }
+    }
+    Ok(Judged { bounds, worst_case, statistical: likely })
 }
 
 /// The verdict on all comparisons under either bound; `judged` steps were compared, the others not, for the reason given.
@@ -57,7 +100,8 @@ pub fn finish(
     Outcome::new("error-bound", summary, failure)
 }
 
-type Comparisons = BTreeMap<ProbePoint, Comparison>;
+/// By tensor.
+pub type Comparisons = BTreeMap<ProbePoint, Comparison>;
 
 /// The text of the first element outside: the first step, and within it the tensor that is computed first.
 fn first(config: &Config, tensors: &Comparisons, kind: &str) -> Option<String> {

@@ -642,6 +642,28 @@ mod tests {
         }
     }
 
+    #[test]
+    fn corrections_are_packed_into_the_narrowest_words() {
+        for (shift, width) in [(1, 16), (16, 16), (17, 32), (32, 32), (33, 64), (61, 64)] {
+            assert_eq!(probabilistic_cost(shift).bits_per_element, 3 * 64 + 2 + width, "shift {shift}");
+        }
+    }
+
+    #[test]
+    fn a_shift_that_the_ring_does_not_allow_is_refused() {
+        let x = share(1, 2, &[3 << 16, -5]);
+        for rounding in Rounding::ALL {
+            for shift in [0, 62, 64] {
+                let (refused, ..) = world(FixedSpec::default(), rounding, |p| {
+                    let x = &x[p.id.index()];
+                    let product = p.run(truncate_product(p, x.parts(), shift, "t"));
+                    Ok([product, p.run(truncate(p, x, shift, "t"))].iter().all(Result::is_err))
+                });
+                assert_eq!(refused, [true; 3], "{rounding}, shift {shift}");
+            }
+        }
+    }
+
     /// ln n!, by Stirling's series: relative error below 1e-16 for n >= 30.
     fn ln_factorial(n: f64) -> f64 {
         if n < 30.0 {

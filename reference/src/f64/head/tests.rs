@@ -82,6 +82,8 @@ fn jacobian(head: Head, x: &[f64], t: usize) -> Vec<Vec<f64>> {
         let (own, true_class) = (bit(i == j), bit(i == j && i == t));
         match head {
             Head::Softmax => p[i] * (own - p[j]),
+            // No positive logit, and so no other term.
+            Head::ReluProb | Head::ReluGrad if s == 0.0 => 0.0,
             Head::ReluProb => -a(i) * m(j) / (s * s) + true_class * a(i) / (x[i] * x[i]),
             Head::ReluProbCut if cut == 0.0 => 0.0,
             Head::ReluProbCut => -a(i) * a(j) / (cut * cut) + true_class * a(i) / (x[i] * x[i]),
@@ -101,6 +103,27 @@ fn difference(x: &[f64], j: usize, f: impl Fn(&[f64]) -> f64) -> f64 {
     };
     let h = 1e-3;
     (8.0 * (at(h) - at(-h)) - (at(2.0 * h) - at(-2.0 * h))) / (12.0 * h)
+}
+
+fn jacobians_are_slopes(x: &[f64], t: usize) {
+    for head in Head::ALL {
+        let at = RealHead::paper(head);
+        let by_hand = jacobian(head, x, t);
+        for (i, row) in by_hand.iter().enumerate() {
+            for (j, by_hand) in row.iter().enumerate() {
+                let slope = difference(x, j, |x| at.gradient(x, t).unwrap()[i]);
+                // relu-grad with a sum as small as 0.02 bends fastest: the fifth derivative times h^4 is below 1e-2 of it.
+                let scale = by_hand.abs().max(1.0);
+                assert!((by_hand - slope).abs() <= 1e-2 * scale, "{head} [{i}, {j}]: {by_hand} {slope}");
+            }
+        }
+    }
+}
+
+#[test]
+fn jacobians_without_a_positive_logit() {
+    jacobians_are_slopes(&[-0.05; L], 0);
+    jacobians_are_slopes(&[-3.0, -0.1], 1);
 }
 
 proptest! {
@@ -144,18 +167,7 @@ proptest! {
 
     #[test]
     fn jacobians_at_ten_classes(x in prop::collection::vec(clear_of_thresholds(), L), t in 0..L) {
-        for head in Head::ALL {
-            let at = RealHead::paper(head);
-            let by_hand = jacobian(head, &x, t);
-            for i in 0..L {
-                for j in 0..L {
-                    let slope = difference(&x, j, |x| at.gradient(x, t).unwrap()[i]);
-                    // relu-grad with a sum as small as 0.02 bends fastest: the fifth derivative times h^4 is below 1e-2 of it.
-                    let scale = by_hand[i][j].abs().max(1.0);
-                    prop_assert!((by_hand[i][j] - slope).abs() <= 1e-2 * scale, "{head} [{i}, {j}]: {} {slope}", by_hand[i][j]);
-                }
-            }
-        }
+        jacobians_are_slopes(&x, t);
     }
 
     /// A gradient field has a symmetric Jacobian (Schwarz). relu-grad's is (q_j m_i - q_i m_j) / S away from that, so no loss exists;
@@ -530,4 +542,20 @@ fn reciprocals_by_hand() {
     near(reciprocals(Head::ReluProb), [4.0, 2.5, 2.5, 0.2, 1.0, 1.0, 1.0 / 0.35, 0.25]);
     near(reciprocals(Head::ReluProbCut), [4.0, 1.0 / 0.35, 1.0 / 0.35, 0.2, 1.0, 1.0, 1.0 / 0.35, 0.25]);
     near(reciprocals(Head::ReluEps), [2.0, 1.0 / 0.9, 1.0 / 0.9, 1.0 / 5.5, 4.0, 1.0 / 0.3, 1.0 / 0.6, 1.0 / 4.25]);
+}
+
+#[test]
+fn a_run_regularises_by_one_unit_of_its_format() {
+    use crate::spec::{FixedSpec, NetworkSpec, Rounding, SgdSpec};
+    for (fraction_bits, regulariser) in [(16, 1.0 / 65536.0), (8, 1.0 / 256.0)] {
+        let head = RealHead::of(&TrainSpec {
+            network: NetworkSpec { widths: vec![2, 2] },
+            head: Head::ReluEps,
+            epsilon: 0.25,
+            rounding: Rounding::Nearest,
+            fixed: FixedSpec { fraction_bits, value_bits: 24 },
+            sgd: SgdSpec::default(),
+        });
+        assert_eq!((head.head, head.epsilon, head.regulariser), (Head::ReluEps, 0.25, regulariser));
+    }
 }
