@@ -50,11 +50,11 @@ impl BitShare {
     #[must_use]
     pub fn gather(&self, blocks: impl IntoIterator<Item = usize>) -> BitShare {
         let w = self.words();
+        debug_assert_eq!((self.own.len(), self.next.len()), (self.blocks * w, self.blocks * w));
         let blocks = blocks.into_iter();
         let room = || Words::with_capacity(blocks.size_hint().0 * w);
         let mut out = BitShare { blocks: 0, len: self.len, own: room(), next: room() };
         for b in blocks {
-            debug_assert!(b < self.blocks);
             out.own.extend_from_slice(&self.own[b * w..(b + 1) * w]);
             out.next.extend_from_slice(&self.next[b * w..(b + 1) * w]);
             out.blocks += 1;
