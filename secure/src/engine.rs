@@ -1,7 +1,7 @@
 //! Three parties in this process: three long-lived threads of one pool, each with its own [`Party`] and its own shares, behind an in-memory
 //! transport; and the client outside them, who deals secrets and receives what is revealed.
 //!
-//! The parties share no state: messages go through the transport, threads take pieces of one another's products ([`crate::crew`]) and memory that was
+//! The parties share no state: messages go through the transport, threads take pieces of one another's products (`crew.rs`) and memory that was
 //! emptied before ([`crate::words`]). What the client asks for is sent to all three as the same job; shares, probes and views of coins are handed to the
 //! client by each party apart and put together there ([`crate::client`]), never by a party.
 
