@@ -74,7 +74,7 @@ const TILTS: usize = 89;
 /// chance of one as surprising, either way. A coin that shows what has probability 0 is answered with minus infinity.
 ///
 /// For every t, the product of e^(t c_i) / (1 - p_i + p_i e^t) has expectation 1, whatever the p_i learn from earlier coins (a martingale), so by
-/// Markov's inequality it exceeds x with probability at most 1/x; likewise for the coins turned over. The most telling of the [`TILTS`] values of t
+/// Markov's inequality it exceeds x with probability at most 1/x; likewise for the coins turned over. The most telling of 89 values of t, 2^-16 to 2^6,
 /// counts, with a factor for having chosen it and the side (union bound).
 pub fn coins(coins: impl Iterator<Item = (bool, f64)>) -> f64 {
     let mut up = 0u64;
