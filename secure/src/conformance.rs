@@ -20,10 +20,12 @@ use rand_chacha::ChaCha12Rng;
 use reference::fixed::{self, Arithmetic, Coins, Monitor, tape::Rounded, tape::Tape, truncate::Unreduced};
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 
-const FORMATS: [FixedSpec; 3] = [
+const FORMATS: [FixedSpec; 4] = [
     FixedSpec { fraction_bits: 16, value_bits: 32 },
     FixedSpec { fraction_bits: 8, value_bits: 32 },
     FixedSpec { fraction_bits: 13, value_bits: 27 },
+    // 17 exponentials of 1 do not fit: their sum has no range of its own.
+    FixedSpec { fraction_bits: 16, value_bits: 21 },
 ];
 
 /// Runs `secure` as three parties and `model` on the coins they drew, and compares.

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 pub struct Cost {
     /// Communication rounds.
     pub rounds: u64,
-    /// Bits that all three parties together send, for one element.
+    /// Bits that all three parties together send, for one element of a vector whose length is a multiple of 64: bits travel in whole
+    /// words, and every block of bits begins a new one.
     pub bits_per_element: u64,
 }
 

@@ -200,14 +200,17 @@ impl Engine {
             });
             body
         });
-        let crew = Crew::start(config.threads, parties)
-            .map_err(|e| Error::misuse(format!("cannot start three threads: {e}")))?;
+        let crew = Crew::start(config.threads, parties).map_err(|e| {
+            Error::misuse(format!("cannot start {} threads: {e}; ask for fewer", config.threads.max(3)))
+        })?;
         let EngineConfig { spec, seed, record, .. } = config;
         let engine = Engine { spec, seed, dealt: 0, record, jobs, _crew: crew, broken: false };
-        for r in ready {
-            r.recv().unwrap_or_else(|_| Err(Error::misuse("a party stopped while starting")))?;
+        let started = PartyId::ALL.into_iter().zip(ready);
+        let errors = started.filter_map(|(party, r)| r.recv().unwrap_or(Err(Error::PartyStopped { party })).err());
+        match Error::cause(errors) {
+            Some(e) => Err(e),
+            None => Ok(engine),
         }
-        Ok(engine)
     }
 
     /// What is trained.
@@ -242,20 +245,17 @@ impl Engine {
                 receive
             })
             .collect();
-        let mut results = Vec::new();
-        let mut first_error: Option<Error> = None;
+        let (mut results, mut errors) = (Vec::new(), Vec::new());
         for (party, answer) in PartyId::ALL.into_iter().zip(answers) {
             match answer.recv().unwrap_or(Err(Error::PartyStopped { party })) {
                 Ok(v) => results.push(v),
-                // A party that only noticed that another is gone is not the cause.
-                Err(e) => match &first_error {
-                    Some(Error::PeerGone { .. }) | None => first_error = Some(e),
-                    Some(_) => {}
-                },
+                Err(e) => errors.push(e),
             }
         }
-        if let Some(e) = first_error {
-            self.broken = !matches!(e, Error::Misuse(_)) || !results.is_empty();
+        // A mistake that all three refuse leaves them where they were.
+        let refused = results.is_empty() && errors.iter().all(|e| matches!(e, Error::Misuse(_)));
+        self.broken = !errors.is_empty() && !refused;
+        if let Some(e) = Error::cause(errors) {
             return Err(e);
         }
         results.try_into().map_err(|_| Error::misuse("three parties answer"))
@@ -366,8 +366,10 @@ impl Engine {
         let answers = self.all(pair(x, y), move |w, (x, y)| {
             w.party.record(record);
             let before = w.party.spent();
-            w.party.run(train::step(&w.party, &w.spec, &mut w.layers, Matrix::from(&x), &y))?;
-            Ok((w.party.spent().since(&before), w.party.record(false)))
+            let done = w.party.run(train::step(&w.party, &w.spec, &mut w.layers, Matrix::from(&x), &y));
+            let record = w.party.record(false);
+            done?;
+            Ok((w.party.spent().since(&before), record))
         })?;
         let seconds = start.elapsed().as_secs_f64();
         let (spent, mut records) = split_spent(answers);
@@ -492,8 +494,9 @@ impl Engine {
                     }
                 };
                 Ok((probabilities, loss, gradient))
-            })?;
-            Ok((opened, p.record(false)))
+            });
+            let record = p.record(false);
+            Ok((opened?, record))
         })?;
         let mut records = Vec::new();
         let mut first = None;

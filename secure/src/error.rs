@@ -15,7 +15,17 @@ pub enum Error {
         /// Expected and found.
         what: String,
     },
-    /// A neighbour closed its channel or did not answer before the deadline.
+    /// A neighbour did not answer, or did not read, before the deadline.
+    #[error("party {party} at {step}: peer late: {what}")]
+    PeerLate {
+        /// Who noticed.
+        party: PartyId,
+        /// The step that was running.
+        step: String,
+        /// Which neighbour, and for how long.
+        what: String,
+    },
+    /// A neighbour closed its channel.
     #[error("party {party} at {step}: peer gone: {what}")]
     PeerGone {
         /// Who noticed.
@@ -37,6 +47,16 @@ pub enum Error {
 }
 
 impl Error {
+    /// The cause among what the parties say: one that found another late or gone knows less than one that failed by itself, and who
+    /// finds a neighbour gone may only see that it gave up on somebody else. Between equals the first party's counts.
+    pub fn cause(all: impl IntoIterator<Item = Error>) -> Option<Error> {
+        all.into_iter().min_by_key(|e| match e {
+            Error::PeerGone { .. } => 2,
+            Error::PeerLate { .. } => 1,
+            _ => 0,
+        })
+    }
+
     /// A caller's mistake.
     pub fn misuse(what: impl Into<String>) -> Self {
         Error::Misuse(what.into())
@@ -45,3 +65,22 @@ impl Error {
 
 /// Shorthand for this crate.
 pub type Result<T> = std::result::Result<T, Error>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Party 0 stalls: party 1 waits for it until the deadline and leaves, party 2 finds party 1 gone, and so does party 0 when it comes back.
+    #[test]
+    fn the_one_that_waited_in_vain_knows_more_than_those_that_it_left() {
+        let (step, party) = ("truncate".to_owned(), PartyId::P1);
+        let late = Error::PeerLate { party, step: step.clone(), what: "party 0 sent nothing for 60 s".into() };
+        let gone = |party| Error::PeerGone { party, step: step.clone(), what: "party 1 closed its channel".into() };
+        let all = || [gone(PartyId::P0), late.clone(), gone(PartyId::P2)];
+        assert_eq!(Error::cause(all()), Some(late.clone()));
+        let own = Error::misuse("party 0's own");
+        assert_eq!(Error::cause(all().into_iter().chain([own.clone()])), Some(own));
+        assert_eq!(Error::cause([gone(PartyId::P0), gone(PartyId::P2)]), Some(gone(PartyId::P0)));
+        assert_eq!(Error::cause([]), None);
+    }
+}

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
     use crate::error::Error;
     use crate::protocol::multiply::multiply;
-    use crate::testing::{share, world};
+    use crate::testing::{open, share, world};
     use reference::spec::{FixedSpec, Rounding};
 
     #[test]
@@ -48,6 +48,20 @@ mod tests {
             });
             assert_eq!((spent.rounds, spent.bytes), (n.min(1) as u64, 72 * n as u64), "{n}");
         }
+    }
+
+    #[test]
+    fn an_empty_operand_beside_another_is_empty() {
+        let (x, empty) = (share(1, 3, &[1, 2, 3]), share(0, 3, &[]));
+        let (squares, ..) = world(FixedSpec::default(), Rounding::Nearest, |p| {
+            let (x, empty) = (&x[p.id.index()], &empty[p.id.index()]);
+            let both = async { futures_util::try_join!(multiply(p, x, x), multiply(p, empty, empty)) };
+            p.run(both).map(|(x, empty)| {
+                assert!(empty.is_empty());
+                x
+            })
+        });
+        assert_eq!(open(&squares), [1, 4, 9]);
     }
 
     #[test]

@@ -114,9 +114,12 @@ impl Kernel {
             .clone()
     }
 
-    /// The kernel of [`select`](Self::select), or the fastest if that was an error.
+    /// The kernel of [`select`](Self::select).
+    ///
+    /// # Panics
+    /// With the text of its error: whoever starts a program asks before.
     pub fn selected() -> Kernel {
-        Self::select().unwrap_or_else(|_| Self::best())
+        Self::select().unwrap_or_else(|e| panic!("{e}"))
     }
 
     /// The kernel of that name, if this machine can run it.

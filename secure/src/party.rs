@@ -352,12 +352,19 @@ impl Heard<'_> {
     /// The words a neighbour said to this protocol.
     pub fn from(&self, n: Neighbour) -> Ref<'_, [u64]> {
         let (start, words) = (self.start[n as usize], self.words[n as usize]);
-        Ref::map(self.party.incoming.borrow(), |boxes| &boxes[n][start..start + words])
+        // Whoever was alone in a message may have taken it.
+        Ref::map(
+            self.party.incoming.borrow(),
+            |boxes| if words == 0 { &[][..] } else { &boxes[n][start..start + words] },
+        )
     }
 
     /// The same as a vector of one's own: the message itself, uncopied, where this protocol was alone in it.
     pub fn take(self, n: Neighbour) -> Words {
         let (start, words) = (self.start[n as usize], self.words[n as usize]);
+        if words == 0 {
+            return Words::default();
+        }
         let message = &mut self.party.incoming.borrow_mut()[n];
         if start == 0 && words == message.len() {
             std::mem::take(message)

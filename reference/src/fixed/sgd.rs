@@ -59,8 +59,8 @@ fn tensor(
         i128::from(sgd.momentum) * i128::from(v) - ((i128::from(sgd.rate) * i128::from(g)) << raise)
     };
     let v = trunc(a, &format!("layer{l}/update/{what}"), &Unreduced::new(v.iter().zip(gradient).map(next)), sgd.shift)?;
-    let singular = what.strip_suffix('s').unwrap_or(what);
-    a.monitor.magnitude(&format!("layer{l}/{singular}_velocity"), &v, a.fixed.limit() << sgd.extra);
+    let velocity = if what == "weights" { "weight_velocity" } else { "bias_velocity" };
+    a.monitor.magnitude(&format!("layer{l}/{velocity}"), &v, a.fixed.limit() << sgd.extra);
     let step = match sgd.extra {
         0 => None,
         x => Some(trunc(a, &format!("layer{l}/velocity/{what}"), &Unreduced::new(v.iter().map(|&v| v.into())), x)?),
@@ -139,6 +139,17 @@ mod tests {
                 _ => assert!(left.iter().all(|v| v.abs() <= 5), "{left:?} units of 2^-24"),
             }
         }
+    }
+
+    #[test]
+    fn values_beyond_the_range_are_reported_by_name() {
+        let sgd = SgdSpec { learning_rate: 1.0, batch: 1, ..SgdSpec::default() }.units(FixedSpec::default()).unwrap();
+        let mut world = World::new(Nearest);
+        let none = (matrix(1, 1, vec![0]), Array1::zeros(1));
+        update(&mut world.arithmetic(), 1, &sgd, &layer(&[(1 << 31) * 10 / 9 + 2], 0), &none.0, &none.1).unwrap();
+        let found = world.monitor.take();
+        let names: Vec<_> = found.counts().keys().map(String::as_str).collect();
+        assert_eq!(names, ["layer1/bias", "layer1/bias_velocity", "layer1/weight_velocity", "layer1/weights"]);
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl FixedSpec {
         let (f, k) = (self.fraction_bits, self.value_bits);
         if !(4..=17).contains(&f) {
             return Err(SpecError(format!(
-                "fraction bits is {f}; it must be 4 to 17 (the exponential has 31 - f bits for log2(e), and below 14 its error passes one unit)"
+                "fraction bits is {f}; it must be 4 to 17 (the exponential has 31 - f bits for log2(e), with fewer than 14 of them their rounding would cost several units)"
             )));
         }
         if k < f + 5 || k > 32 {

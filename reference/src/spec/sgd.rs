@@ -48,7 +48,8 @@ impl SgdSpec {
     /// for every lr/batch from 2^-21 up to 2^9. For lr = 0.01 and batch 128 this is 655 * 2^-23: the paper's own encoding.
     ///
     /// # Errors
-    /// Batch 0, momentum outside [0, 1), a rate that is not positive, rounds to 0, or is 1023.5 or more per row.
+    /// A batch of 0 or beyond 2^20 rows, momentum outside [0, 1) or so near 1 that it rounds to it, more than 12 extra velocity bits, a rate that is
+    /// not positive, rounds to 0, or is 1023.5 or more per row.
     pub fn units(&self, fixed: FixedSpec) -> Result<SgdUnits, SpecError> {
         if self.batch == 0 || self.batch > 1 << 20 {
             return Err(SpecError(format!("batch is {}; it must be 1 to {}", self.batch, 1 << 20)));
@@ -81,10 +82,18 @@ impl SgdSpec {
         if shift == 0 {
             return Err(SpecError("fraction bits 0 leave nothing to truncate".into()));
         }
+        let momentum = (self.momentum * 2f64.powi(shift as i32)).round() as i64;
+        if momentum == 1 << shift {
+            return Err(SpecError(format!(
+                "momentum {} rounds to 1 in fixed point; with this learning rate it must stay below 1 - 2^-{}",
+                self.momentum,
+                shift + 1
+            )));
+        }
         Ok(SgdUnits {
             rate: (rate * 2f64.powi(k)).round() as i64,
             rate_bits: k as u32,
-            momentum: (self.momentum * 2f64.powi(shift as i32)).round() as i64,
+            momentum,
             shift,
             extra: self.extra_velocity_bits,
         })
@@ -100,6 +109,15 @@ mod tests {
         let u = SgdSpec::default().units(FixedSpec::default()).unwrap();
         assert_eq!((u.rate, u.rate_bits, u.shift), (655, 23, 39));
         assert_eq!(u.momentum, (0.9 * 2f64.powi(39)).round() as i64);
+    }
+
+    #[test]
+    fn a_momentum_that_rounds_to_one_is_refused() {
+        let sgd = |learning_rate, momentum| SgdSpec { learning_rate, momentum, batch: 1, ..SgdSpec::default() };
+        let coarse = FixedSpec { fraction_bits: 4, value_bits: 24 };
+        assert!(sgd(500.0, 0.99).units(coarse).unwrap_err().0.contains("must stay below 1 - 2^-6"));
+        assert_eq!(sgd(500.0, 0.98).units(coarse).unwrap().momentum, 31);
+        assert!(sgd(1.0, 0.999_999_99).units(FixedSpec::default()).unwrap_err().0.contains("rounds to 1"));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! 2^64, and the shift is done once at the end: a step costs three `vpmuludq` and three additions for four products.
 #![allow(unsafe_code)]
 
-use super::blocked::{self, Left, Plan, ROW_STEP, Tile};
+use super::blocked::{self, Block, Left, Out, Plan, ROW_STEP, Tile};
 use super::view::View;
 use std::arch::x86_64::*;
 
@@ -31,6 +31,15 @@ impl Avx2 {
 impl Tile for Avx2 {
     const ROWS: usize = 4;
     const COLS: usize = 4;
+
+    fn piece(self, a: View, range: (usize, usize), block: Block<'_>, out: Out<'_>) {
+        #[target_feature(enable = "avx2")]
+        fn compiled(tile: Avx2, a: View, range: (usize, usize), block: Block<'_>, out: Out<'_>) {
+            blocked::rows(tile, a, range, block, out)
+        }
+        // SAFETY: `self` exists, so the feature does.
+        unsafe { compiled(self, a, range, block, out) }
+    }
 
     #[inline(always)]
     fn run(self, depth: usize, a: Left<'_>, b: &[u64], out: &mut [u64], step: usize, add: bool) {

@@ -6,7 +6,7 @@
 //! everything, and 16 × 8 fits the paper's 128 units without padding.
 #![allow(unsafe_code)]
 
-use super::blocked::{self, Left, Plan, ROW_STEP, Tile};
+use super::blocked::{self, Block, Left, Out, Plan, ROW_STEP, Tile};
 use super::view::View;
 use std::arch::x86_64::*;
 
@@ -33,6 +33,15 @@ impl Avx512 {
 impl Tile for Avx512 {
     const ROWS: usize = 16;
     const COLS: usize = 8;
+
+    fn piece(self, a: View, range: (usize, usize), block: Block<'_>, out: Out<'_>) {
+        #[target_feature(enable = "avx512f,avx512dq")]
+        fn compiled(tile: Avx512, a: View, range: (usize, usize), block: Block<'_>, out: Out<'_>) {
+            blocked::rows(tile, a, range, block, out)
+        }
+        // SAFETY: `self` exists, so the features do.
+        unsafe { compiled(self, a, range, block, out) }
+    }
 
     #[inline(always)]
     fn run(self, depth: usize, a: Left<'_>, b: &[u64], out: &mut [u64], step: usize, add: bool) {

@@ -30,6 +30,8 @@ pub(super) trait Tile: Copy + Send + Sync {
     const COLS: usize;
     /// `out[r * step + c] (+)= sum over p < depth of a(r, p) * b[p * COLS + c]`, for `a.rows` rows and `COLS` columns.
     fn run(self, depth: usize, a: Left<'_>, b: &[u64], out: &mut [u64], step: usize, add: bool);
+    /// [`rows`], compiled for this kernel: another thread of the pool calls it from code that is not.
+    fn piece(self, a: View, range: (usize, usize), block: Block<'_>, out: Out<'_>);
 }
 
 /// A strip of up to `Tile::ROWS` rows of A. Element (r, p) is `data[r * ROW_STEP + p]`, or `data[r + p * depth_step]` if `by_depth`.
@@ -79,7 +81,8 @@ pub(super) fn product<T: Tile>(tile: T, a: View, b: View, out: &mut [u64], plan:
     blocks(tile, a, b, Out { data: out, row_step: n, col_step: 1 }, plan)
 }
 
-struct Out<'a> {
+/// Where a product goes.
+pub(super) struct Out<'a> {
     data: &'a mut [u64],
     row_step: usize,
     col_step: usize,
@@ -111,7 +114,7 @@ fn blocks<T: Tile>(tile: T, a: View, b: View, mut out: Out, plan: Plan) {
                 // The right operand is packed once for all pieces.
                 out.data.par_chunks_mut(height * n).enumerate().for_each(|(i, data)| {
                     let first = i * height;
-                    rows(tile, a, (first, m.min(first + height)), block, Out { data, row_step: n, col_step: 1 });
+                    tile.piece(a, (first, m.min(first + height)), block, Out { data, row_step: n, col_step: 1 });
                 });
             }
         }
@@ -121,7 +124,7 @@ fn blocks<T: Tile>(tile: T, a: View, b: View, mut out: Out, plan: Plan) {
 
 /// Some depths and columns of B, packed.
 #[derive(Clone, Copy)]
-struct Block<'a> {
+pub(super) struct Block<'a> {
     depths: (usize, usize),
     columns: (usize, usize),
     right: &'a [u64],
@@ -130,7 +133,7 @@ struct Block<'a> {
 
 /// Rows `first..end` of A, at most `ROWS_BLOCK`, times a block of B; `out` begins with the first of them.
 #[inline(always)]
-fn rows<T: Tile>(tile: T, a: View, (first, end): (usize, usize), block: Block, mut out: Out) {
+pub(super) fn rows<T: Tile>(tile: T, a: View, (first, end): (usize, usize), block: Block, mut out: Out) {
     let Block { depths: (from, to), columns: (j, columns_end), right, add } = block;
     let (rows, depth) = (end - first, to - from);
     let in_place = readable_in_place(a);

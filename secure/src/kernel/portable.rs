@@ -1,6 +1,7 @@
 //! The portable tile: plain loops over fixed-size arrays, for any processor; the standard that every other kernel is tested against.
 
-use super::blocked::{Left, ROW_STEP, Tile, check};
+use super::blocked::{self, Block, Left, Out, ROW_STEP, Tile, check};
+use super::view::View;
 
 #[derive(Clone, Copy)]
 pub(super) struct Portable;
@@ -8,6 +9,10 @@ pub(super) struct Portable;
 impl Tile for Portable {
     const ROWS: usize = 4;
     const COLS: usize = 4;
+
+    fn piece(self, a: View, range: (usize, usize), block: Block<'_>, out: Out<'_>) {
+        blocked::rows(self, a, range, block, out);
+    }
 
     #[inline(always)]
     fn run(self, depth: usize, a: Left<'_>, b: &[u64], out: &mut [u64], step: usize, add: bool) {

@@ -182,17 +182,20 @@ fn planes_are_bits() {
         for (lo, bits) in [(0, 64), (0, 32), (0, 1), (63, 1), (16, 0), (64, 0), (5, 33), (31, 33), (7, 16), (32, 32)] {
             let values = words(&mut rng, n);
             let words = n.div_ceil(64);
-            let mut planes = vec![u64::MAX; bits as usize * words];
-            to_planes(&values, lo, bits, &mut planes);
-            for j in 0..bits as usize {
-                let plane = &planes[j * words..][..words];
-                for i in 0..64 * words {
-                    let expected = values.get(i).map_or(0, |v| v >> (lo as usize + j) & 1);
-                    assert_eq!(plane[i / 64] >> (i % 64) & 1, expected, "n {n} bits {lo}+{bits} plane {j} value {i}");
+            for kernel in kernels() {
+                let what = format!("{}, n {n} bits {lo}+{bits}", kernel.name());
+                let mut planes = vec![u64::MAX; bits as usize * words];
+                kernel.to_planes(&values, lo, bits, &mut planes);
+                for j in 0..bits as usize {
+                    let plane = &planes[j * words..][..words];
+                    for i in 0..64 * words {
+                        let expected = values.get(i).map_or(0, |v| v >> (lo as usize + j) & 1);
+                        assert_eq!(plane[i / 64] >> (i % 64) & 1, expected, "{what} plane {j} value {i}");
+                    }
+                    let mut back = vec![9; n];
+                    kernel.from_bits(plane, &mut back);
+                    assert!((0..n).all(|i| back[i] == values[i] >> (lo as usize + j) & 1), "{what} plane {j}");
                 }
-                let mut back = vec![9; n];
-                from_bits(plane, &mut back);
-                assert!((0..n).all(|i| back[i] == values[i] >> (lo as usize + j) & 1));
             }
         }
     }

@@ -23,7 +23,7 @@ pub struct MemoryChannel {
 const AHEAD: usize = 256;
 
 /// Connects three parties. A party that waits longer than `deadline` for a message, or for a neighbour to read its own, gives up with
-/// [`Error::PeerGone`].
+/// [`Error::PeerLate`].
 pub fn network(deadline: Duration) -> [MemoryChannel; 3] {
     // Link i carries what party i says to its next neighbour, back[i] what that neighbour says to party i.
     let (forth_tx, forth_rx): (Vec<_>, Vec<_>) = (0..3).map(|_| sync_channel(AHEAD)).unzip();
@@ -102,17 +102,22 @@ impl Channel for MemoryChannel {
         expected: [usize; 2],
         step: &str,
     ) -> Result<()> {
-        let gone = |n: Neighbour, how: &str| Error::PeerGone {
+        let gone = |n: Neighbour| Error::PeerGone {
             party: self.id,
             step: step.to_owned(),
-            what: format!("party {} {how}", self.id.neighbour(n)),
+            what: format!("party {} closed its channel", self.id.neighbour(n)),
+        };
+        let late = |n: Neighbour, did: &str| Error::PeerLate {
+            party: self.id,
+            step: step.to_owned(),
+            what: format!("party {} {did} nothing for {:.0} s", self.id.neighbour(n), self.deadline.as_secs_f64()),
         };
         for n in Neighbour::BOTH {
             if !outgoing[n].is_empty() {
                 let message = std::mem::take(&mut outgoing[n]);
                 send(&self.to[n as usize], message, self.deadline).map_err(|e| match e {
-                    TrySendError::Full(_) => gone(n, &format!("read nothing for {:.0} s", self.deadline.as_secs_f64())),
-                    TrySendError::Disconnected(_) => gone(n, "closed its channel"),
+                    TrySendError::Full(_) => late(n, "read"),
+                    TrySendError::Disconnected(_) => gone(n),
                 })?;
             }
         }
@@ -124,10 +129,8 @@ impl Channel for MemoryChannel {
             }
             let message = match receive(&self.from[n as usize], self.looks, self.deadline) {
                 Ok(m) => m,
-                Err(RecvTimeoutError::Disconnected) => return Err(gone(n, "closed its channel")),
-                Err(RecvTimeoutError::Timeout) => {
-                    return Err(gone(n, &format!("sent nothing for {:.0} s", self.deadline.as_secs_f64())));
-                }
+                Err(RecvTimeoutError::Disconnected) => return Err(gone(n)),
+                Err(RecvTimeoutError::Timeout) => return Err(late(n, "sent")),
             };
             if message.len() != want {
                 return Err(Error::PeerMisbehaved {

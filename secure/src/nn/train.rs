@@ -53,8 +53,9 @@ pub async fn step(
     let sgd = spec.sgd.units(spec.fixed).map_err(|e| Error::misuse(e.0))?;
     let Forward { activations, masks, logits } = run_forward(p, layers, x).await?;
     p.head_runs(true);
-    let head = heads::gradient(p, spec.head, spec.epsilon_units(), &logits, y).await?;
+    let head = heads::gradient(p, spec.head, spec.epsilon_units(), &logits, y).await;
     p.head_runs(false);
+    let head = head?;
     let mut g = head.gradient.clone();
     let mut gradient_of = Vec::with_capacity(layers.len());
     for l in (1..=layers.len()).rev() {

@@ -105,9 +105,8 @@ pub async fn carry(p: &Party, planes: &[u64], width: u32, blocks: usize, len: us
     })
     .await?;
 
-    let vector = |s: &BitShare, from: usize, to: usize| s.gather(from..to);
     let flat = BitShare { blocks: 2 * n - 1, len: 64 * w, ..share };
-    let (mut g, mut props) = (vector(&flat, 0, n), vector(&flat, n, 2 * n - 1));
+    let (mut g, mut props) = (flat.gather(0..n), flat.gather(n..2 * n - 1));
     while g.blocks > 1 {
         // props[j - 1] belongs to chunk j.
         let pairs = g.blocks / 2;

@@ -2,7 +2,7 @@
 //!
 //! computes   section 10 of the arithmetic: ln 2 (msb - f) + ln(u), the second by a polynomial of degree 8 on [1, 2)
 //! requires   s in the range of its normalisation, scale f; s = 0 is treated as one unit
-//! cost       normalisation (8 rounds with K = 32) and three truncated products
+//! cost       normalisation (8 rounds with K = 32) and three truncated products, each of 3 rounds with probabilistic rounding
 //! error      see `reference::fixed::logarithm`
 //! reveals    nothing
 //! source     Aly and Smart (eprint 2019/354), section 5, with a polynomial in place of their quotient

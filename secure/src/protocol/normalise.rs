@@ -1,6 +1,6 @@
 //! The power of two that brings a positive integer to 31 bits.
 //!
-//! computes   sections 7 of the arithmetic: the bits t_j = [s >= 2^j], N, and u = s N with 2^30 <= u < 2^31
+//! computes   section 7 of the arithmetic: the bits t_j = [s >= 2^j], N, and u = s N with 2^30 <= u < 2^31
 //! requires   2^lo <= s < 2^hi (s = 0 is treated as 1 if lo = 0)
 //! cost       the comparison's rounds + 2 for the bits, 1 more for u; hi - lo - 1 comparisons an element (one more if lo = 0)
 //! reveals    nothing

@@ -1,7 +1,9 @@
 //! The tile unit of the processor: detection, permission, and the AMX instructions.
 //!
-//! Stable Rust has neither AMX intrinsics nor the detection macro, hence inline assembly. The compiler never uses tile registers by itself, so
-//! they keep their contents from one block of assembly to the next; the operating system saves them over interrupts and thread switches.
+//! Stable Rust has neither AMX intrinsics nor the detection macro, hence inline assembly. The tile registers must keep
+//! their contents from one block of assembly to the next. Rust promises nothing of the kind (a block may find undefined values in registers that are
+//! not its inputs); it holds because no code that rustc generates touches them and the operating system saves them over interrupts and thread switches, and
+//! the self-test that every process runs before it uses this kernel would show where it did not.
 #![allow(unsafe_code)]
 
 use super::{Tile, TileUnit};
@@ -33,15 +35,18 @@ fn detect() -> Result<(), String> {
     }
     // Tile configuration and tile data.
     const TILES: u64 = 3 << 17;
-    if __cpuid(1).ecx & OSXSAVE == 0 || xcr0() & TILES != TILES {
+    // SAFETY: it is asked for only where OSXSAVE is.
+    if __cpuid(1).ecx & OSXSAVE == 0 || unsafe { xcr0() } & TILES != TILES {
         return Err("the operating system does not save AMX tiles".into());
     }
     Ok(())
 }
 
-fn xcr0() -> u64 {
+/// # Safety
+/// The processor has OSXSAVE.
+unsafe fn xcr0() -> u64 {
     let (low, high): (u32, u32);
-    // SAFETY: the caller has seen OSXSAVE, so the instruction exists; it only reads.
+    // SAFETY: with OSXSAVE the instruction exists; it only reads.
     unsafe { asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags)) };
     u64::from(high) << 32 | u64::from(low)
 }
