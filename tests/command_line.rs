@@ -132,6 +132,9 @@ fn what_means_nothing_is_refused_with_its_limit() {
         (&["--hidden", "0", "--layers", "2"], "widths are 1"),
         (&["--lr", "1e-12"], "rounds to 0 in fixed point"),
         (&["--momentum", "1"], "[0, 1)"),
+        (&["--lr", "-1"], "must be a positive number"),
+        (&["advise", "--layers", "1", "--lr", "0.0000305", "--steps", "5"], "f64 itself is at chance"),
+        (&["replay", "x.json", "--shrink", "/nowhere/at/all/y.json"], "no folder"),
         (&["--steps", "0"], "--steps is 0"),
         (&["--steps", "3", "--step", "3"], "steps 0 to 2"),
         (&["--mode", "free", "--probe", "logits"], "--mode lockstep"),
@@ -153,6 +156,25 @@ fn what_means_nothing_is_refused_with_its_limit() {
     assert_eq!((unknown.status.code(), stdout(&unknown).as_str()), (Some(2), ""), "before anything is printed");
     for args in [&["--head", "tanh"][..], &["--steps", "1", "--epochs", "1"], &["frobnicate"], &["head"]] {
         refusal(args);
+    }
+}
+
+/// Coarse formats leave nothing to compare: that is neither a pass nor a failure, and no reason for exit code 0.
+#[test]
+fn what_cannot_be_judged_is_open() {
+    let coarse = ["--fraction-bits", "4", "--value-bits", "24", "--head", "relu-grad", "--layers", "2", "--steps", "2"];
+    let output = run(&coarse);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("OPEN  error-bound") && text.contains("too many to judge it"), "{text}");
+    assert!(!text.contains("FAIL"), "{text}");
+    let outside =
+        ["--fraction-bits", "4", "--value-bits", "9", "--head", "relu-prob", "--layers", "2", "--hidden", "8"];
+    let output = run(&[&outside[..], &["--steps", "2"]].concat());
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    for line in ["OPEN  error-bound", "OPEN  gradient-bound", "FAIL  range"] {
+        assert!(text.contains(line), "{line}: {text}");
     }
 }
 

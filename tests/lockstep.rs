@@ -27,6 +27,7 @@ fn every_head_rounding_and_depth_is_bit_exact_and_inside_its_bound() {
                     only_step: None,
                     only_probe: None,
                     loaded: None,
+                    replayed: None,
                 };
                 let found = lockstep::run(&config, &data, &mut secure, |_| ()).unwrap();
                 for check in found.checks.iter().filter(|c| c.name != "divergence") {

@@ -81,7 +81,7 @@ fn a_killed_grid_is_resumed_without_repeating_or_losing_a_cell() {
     child.kill().unwrap();
     child.wait().unwrap();
     let before = cells(Path::new(out));
-    assert!(!before.is_empty());
+    assert!((1..8).contains(&before.len()), "killed in the middle, with {} cells", before.len());
 
     assert!(refuses(&args).contains("--resume"));
     let text = succeeds(&[&args[..], &["--resume"]].concat());

@@ -221,6 +221,14 @@ pub fn run(config: &Config, data: &Dataset) -> Result<Advice, Error> {
         reals.step(&f64_side.step(&generate::rows(&data.train, rows, spec.fixed), Tape::default())?.tensors);
     }
     let f64_accuracy = Evaluation::of(data, spec.fixed).accuracy(&mut f64_side)?;
+    let classes = spec.network.classes();
+    if f64_accuracy < 2.0 / classes as f64 {
+        return Err(Error::Usage(format!(
+            "f64 itself is at chance after {} steps ({:.2} % of {classes} classes), so no format can be judged by training; take more --steps or another --lr",
+            config.steps,
+            100.0 * f64_accuracy
+        )));
+    }
     let mut training = Training { config, data, batches, f64_accuracy, trials: Vec::new() };
 
     let mut last = Tensors::new();
@@ -357,7 +365,7 @@ pub fn text(advice: &Advice) -> String {
         below(f, k - 1)
     );
     for c in &advice.confirmed {
-        let _ = writeln!(out, "{}  {:<15} {}", if c.passed { "PASS" } else { "FAIL" }, c.name, c.summary);
+        out += &c.line();
     }
     for failure in advice.confirmed.iter().filter_map(|c| c.failure.as_ref()) {
         let _ = writeln!(out, "\n{failure}");
@@ -396,6 +404,7 @@ mod tests {
             only_step: None,
             only_probe: None,
             loaded: None,
+            replayed: None,
         }
     }
 

@@ -16,8 +16,10 @@ use serde::Serialize;
 pub struct Outcome {
     /// Its name on the report.
     pub name: &'static str,
-    /// Whether it holds.
+    /// Whether it holds. Not so where there was nothing to judge.
     pub passed: bool,
+    /// Whether there was nothing to judge, or too little, and no failure either.
+    pub open: bool,
     /// One line: what was checked and how much of it.
     pub summary: String,
     /// The first failure in full, with the command that repeats it.
@@ -27,6 +29,25 @@ pub struct Outcome {
 impl Outcome {
     /// Passes if there is no failure.
     pub fn new(name: &'static str, summary: String, failure: Option<String>) -> Self {
-        Outcome { name, passed: failure.is_none(), summary, failure }
+        Outcome { name, passed: failure.is_none(), open: false, summary, failure }
+    }
+
+    /// Neither passes nor fails: of what the check is about, too little could be compared.
+    pub fn open(name: &'static str, summary: String) -> Self {
+        Outcome { name, passed: false, open: true, summary, failure: None }
+    }
+
+    /// `PASS`, `FAIL` or `OPEN`.
+    pub fn word(&self) -> &'static str {
+        match (self.passed, self.open) {
+            (true, _) => "PASS",
+            (false, true) => "OPEN",
+            (false, false) => "FAIL",
+        }
+    }
+
+    /// Its line of a report.
+    pub fn line(&self) -> String {
+        format!("{}  {:<15} {}\n", self.word(), self.name, self.summary)
     }
 }

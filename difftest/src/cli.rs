@@ -85,7 +85,8 @@ pub fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    let done = match cli.command {
+    let kernel = secure::kernel::Kernel::select().map_err(|e| Error::Usage(e.to_string()));
+    let done = kernel.and_then(|_| match cli.command {
         None => check::run(cli.check),
         Some(Command::Head(args)) => head::run(args),
         Some(Command::Time(args)) => time::run(args),
@@ -95,7 +96,7 @@ pub fn main() -> ExitCode {
         Some(Command::Advise(args)) => advise::run(args),
         Some(Command::Replay(args)) => replay::run(args),
         Some(Command::Paper(args)) => paper::run(args),
-    };
+    });
     match done {
         Ok(Verdict::Holds) => ExitCode::SUCCESS,
         Ok(Verdict::Fails) => ExitCode::from(1),

@@ -46,6 +46,8 @@ pub struct Config {
     pub only_probe: Option<String>,
     /// Trained model that a free run goes on with, instead of initial weights.
     pub loaded: Option<PathBuf>,
+    /// The file whose step is replayed, if this is a replay.
+    pub replayed: Option<PathBuf>,
 }
 
 /// The numbers that make a [`TrainSpec`], as typed.
@@ -119,6 +121,9 @@ impl Length {
 impl Config {
     /// The command line that repeats this run, with `extra` flags.
     pub fn command(&self, extra: &str) -> String {
+        if let Some(file) = &self.replayed {
+            return format!("difftest replay {}", shell_word(&file.display().to_string()));
+        }
         let (spec, default) = (&self.spec, SgdSpec::default());
         let mut c = format!("difftest --head {} --layers {}", spec.head, spec.network.layers());
         let mut flag = |differs: bool, text: String| {
@@ -184,6 +189,7 @@ mod tests {
             only_step: None,
             only_probe: None,
             loaded: None,
+            replayed: None,
         };
         assert_eq!(
             config.command("--step 3"),

@@ -370,6 +370,7 @@ mod tests {
             only_step: None,
             only_probe: None,
             loaded: None,
+            replayed: None,
         }
     }
 

@@ -37,7 +37,7 @@ impl std::fmt::Display for Parted {
 }
 
 /// The tensor that an operation of the arithmetic (a truncation, or another name of the integer model's monitor) makes or leads to first, in a network
-/// of `layers` layers; `None` for the data.
+/// of `layers` layers; `None` for the data, and for a name that is none of them.
 pub fn tensor_of(operation: &str, layers: usize) -> Option<ProbePoint> {
     let layer = operation.strip_prefix("layer").and_then(|o| o.split_once('/'));
     if let Some((l, rest)) = layer.and_then(|(l, rest)| Some((l.parse::<usize>().ok()?, rest))) {
@@ -49,10 +49,11 @@ pub fn tensor_of(operation: &str, layers: usize) -> Option<ProbePoint> {
             "db" => ProbePoint::BiasGradient(l),
             "backward" => ProbePoint::ActivationGradient(l.saturating_sub(1)),
             "activation_gradient" => ProbePoint::ActivationGradient(l),
+            "update/weights" | "weight_velocity" => ProbePoint::WeightVelocity(l),
             "update/bias" | "bias_velocity" => ProbePoint::BiasVelocity(l),
             "velocity/weights" | "weights" => ProbePoint::Weights(l),
             "velocity/bias" | "bias" => ProbePoint::Bias(l),
-            _ => ProbePoint::WeightVelocity(l),
+            _ => return None,
         });
     }
     Some(match operation {

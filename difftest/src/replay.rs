@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// Version of the file: raised when a field changes its meaning or goes away.
@@ -81,6 +81,9 @@ pub struct StepFile {
     labels: Vec<usize>,
     layers: Vec<Layer>,
     tape: Vec<Truncation>,
+    /// Where it was read from, or will be written to: what a failure names to repeat it.
+    #[serde(skip)]
+    pub path: PathBuf,
 }
 
 /// A step as it was taken.
@@ -132,6 +135,7 @@ impl StepFile {
             labels: batch.labels.clone(),
             layers: parameters.layers.iter().map(layer).collect(),
             tape: tape.entries().map(truncation).collect(),
+            path: PathBuf::new(),
         }
     }
 
@@ -147,8 +151,9 @@ impl StepFile {
         if text.len() as u64 > MAX_BYTES {
             return Err(bad(format!("is larger than {MAX_BYTES} bytes; no step that difftest writes is")));
         }
-        let file: StepFile = serde_json::from_str(&text)
+        let mut file: StepFile = serde_json::from_str(&text)
             .map_err(|e| bad(format!("{e}; expected a step written by --save-step or --save-failure")))?;
+        path.clone_into(&mut file.path);
         if file.schema != SCHEMA {
             return Err(bad(format!("has schema {}; this difftest reads {SCHEMA}", file.schema)));
         }
@@ -270,6 +275,7 @@ impl StepFile {
             only_step: None,
             only_probe: None,
             loaded: None,
+            replayed: Some(self.path.clone()),
         }
     }
 
@@ -374,7 +380,8 @@ fn judge(file: &StepFile, tape: Tape, secure: Option<&Tensors<i64>>) -> Result<V
         bit_exact.step(&config, file.step, &model, secure, everything);
         checks.push(bit_exact.finish());
     }
-    checks.push(error_bound::finish(&config, &tensors, &statistics, usize::from(range.first().is_none()), None));
+    let unjudged = range.first().map(|_| "not judged: the range was left".into());
+    checks.push(error_bound::finish(&config, &tensors, &statistics, usize::from(range.first().is_none()), unjudged));
     checks.push(gradient.finish(&config));
     checks.push(range.finish(&config));
     Ok(checks)
@@ -536,7 +543,7 @@ mod tests {
             let path = dir.path().join("step.json");
             std::fs::write(&path, file.json()).unwrap();
             let read = StepFile::read(&path).unwrap();
-            assert_eq!(read, file);
+            assert_eq!(read, StepFile { path, ..file });
             assert!(!read.tape().unwrap().is_empty(), "{rounding}");
             for checks in [recorded(&read).unwrap(), fresh(&read, &mut start).unwrap().0] {
                 assert!(checks.iter().all(|c| c.passed), "{checks:?}");

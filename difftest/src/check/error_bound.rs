@@ -97,6 +97,26 @@ pub fn finish(
     }
     let failure =
         first(config, tensors, "worst-case bound").or_else(|| first(config, statistical, "statistical bound"));
+    let all = self::elements(&config.spec) * judged as u64;
+    let failure = failure.or_else(|| {
+        let whole = config.only_probe.is_some() || elements == all;
+        (!whole).then(|| format!("FAIL error-bound   {elements} elements were compared; {judged} steps have {all}"))
+    });
+    // What hangs on a comparison agrees with one of its outcomes, which is little to say of a tensor that hangs on them as a whole.
+    let undecided = tensors.iter().find(|(_, c)| 2 * c.ambiguous > c.elements);
+    match (&failure, undecided) {
+        (Some(_), _) => {}
+        (None, None) if elements > 0 => {}
+        (None, None) => return Outcome::open("error-bound", summary),
+        (None, Some((point, c))) => {
+            let _ = write!(
+                summary,
+                "; {point}: {} of {} hang on comparisons, too many to judge it",
+                c.ambiguous, c.elements
+            );
+            return Outcome::open("error-bound", summary);
+        }
+    }
     Outcome::new("error-bound", summary, failure)
 }
 

@@ -24,7 +24,8 @@ pub fn limit(spec: &TrainSpec) -> f64 {
 #[derive(Debug, Default)]
 pub struct GradientBound {
     largest_real: f64,
-    largest_secure: f64,
+    /// Of the steps that were judged.
+    largest_secure: Option<f64>,
     first: Option<String>,
 }
 
@@ -45,7 +46,7 @@ impl GradientBound {
             let value = real(units, scale).abs();
             self.largest_real = self.largest_real.max(g.abs());
             if bounded.is_some() {
-                self.largest_secure = self.largest_secure.max(value);
+                self.largest_secure = Some(self.largest_secure.unwrap_or(0.0).max(value));
             }
             if self.first.is_none() && !(g.abs() <= limit && value <= allowed) {
                 let failure = Failure {
@@ -67,12 +68,20 @@ impl GradientBound {
 
     /// The verdict.
     pub fn finish(self, config: &Config) -> Outcome {
-        let summary = format!(
-            "largest |gradient| {:.6} in f64, {:.6} secure; the head promises {}",
-            self.largest_real,
-            self.largest_secure,
-            limit(&config.spec)
-        );
-        Outcome::new("gradient-bound", summary, self.first)
+        let (real, limit) = (self.largest_real, limit(&config.spec));
+        match self.largest_secure {
+            None if self.first.is_none() => {
+                let summary = format!(
+                    "largest |gradient| {real:.6} in f64; the head promises {limit}; secure: no step was judged"
+                );
+                Outcome::open("gradient-bound", summary)
+            }
+            secure => {
+                let secure = secure.map_or("-".into(), |v| format!("{v:.6}"));
+                let summary =
+                    format!("largest |gradient| {real:.6} in f64, {secure} secure; the head promises {limit}");
+                Outcome::new("gradient-bound", summary, self.first)
+            }
+        }
     }
 }

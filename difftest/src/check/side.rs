@@ -101,5 +101,6 @@ pub fn config(head: reference::spec::Head, rounding: reference::spec::Rounding) 
         only_step: None,
         only_probe: None,
         loaded: None,
+        replayed: None,
     }
 }

@@ -42,6 +42,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         only_step: None,
         only_probe: None,
         loaded: None,
+        replayed: None,
     };
     let advice = advise::run(&config, &data)?;
     print(&advise::text(&advice))?;

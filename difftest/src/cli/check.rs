@@ -13,7 +13,6 @@ use crate::{freerun, lockstep, restart, saved};
 use fixtures::Dataset;
 use indicatif::{ProgressBar, ProgressStyle};
 use reference::spec::{FixedSpec, TrainSpec};
-use secure::kernel::Kernel;
 use std::cell::RefCell;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -140,6 +139,7 @@ impl Args {
             only_step: self.step,
             only_probe: self.probe.clone(),
             loaded: self.load_model.clone(),
+            replayed: None,
         })
     }
 }
@@ -263,7 +263,6 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let outputs = || model.iter().chain(single.into_iter().flatten()).map(PathBuf::as_path);
     outputs().try_for_each(|output| report::check_output(Some(output)))?;
     report::check_distinct(outputs())?;
-    Kernel::select().map_err(|e| Error::Usage(e.to_string()))?;
     // How many rows another data set has is not known yet.
     args.config(784, args.training.data.is_none().then_some(60_000))?;
     let data = config::data(args.training.data.as_deref())?;

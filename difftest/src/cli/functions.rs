@@ -63,7 +63,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         ),
     );
     for check in &checks {
-        text += &format!("{}  {:<15} {}\n", if check.passed { "PASS" } else { "FAIL" }, check.name, check.summary);
+        text += &check.line();
     }
     let output = Output { schema: report::SCHEMA, fixed, rows, checks };
     print(&text)?;

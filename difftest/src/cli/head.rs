@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(long, value_parser = parse_rounding, default_value = "prob")]
     rounding: Rounding,
     /// Threshold of relu-prob and relu-prob-cut, between 0 and 1
-    #[arg(long, default_value_t = 0.1)]
+    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true)]
     epsilon: f64,
     /// Sides that answer
     #[arg(long, value_enum, default_value_t = Side::All)]

@@ -26,7 +26,7 @@ pub struct Args {
 fn list(out: &mut String, title: &str, checks: &[Outcome]) {
     let _ = writeln!(out, "\n{title}");
     for check in checks {
-        let _ = writeln!(out, "{}  {:<15} {}", if check.passed { "PASS" } else { "FAIL" }, check.name, check.summary);
+        *out += &check.line();
     }
     for failure in checks.iter().filter_map(|c| c.failure.as_ref()) {
         let _ = writeln!(out, "{failure}");
@@ -38,7 +38,8 @@ fn list(out: &mut String, title: &str, checks: &[Outcome]) {
 /// # Errors
 /// A file that is no recorded step, a side that cannot go on, a file that cannot be written.
 pub fn run(args: Args) -> Result<Verdict, Error> {
-    let file = StepFile::read(&args.file)?;
+    report::check_output(args.shrink.as_deref())?;
+    let mut file = StepFile::read(&args.file)?;
     let mut out = format!(
         "step {} of {}: {}, {} rounding, {} rows, {} classes\n",
         file.step,
@@ -63,9 +64,12 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let (fresh, _) = replay::fresh(&file, &mut start)?;
     list(&mut out, "integer model on the recorded coins, against f64", &recorded);
     list(&mut out, "three fresh parties, against integer model and f64", &fresh);
+    print(&out)?;
     let failed = fresh.iter().any(|c| !c.passed);
     if let Some(path) = &args.shrink {
+        let mut out = String::new();
         if failed {
+            file.path.clone_from(path);
             let small = replay::shrink(&file, &fresh, &mut start)?;
             report::write(path, small.json().as_bytes())?;
             let _ = writeln!(
@@ -80,7 +84,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         } else {
             let _ = writeln!(out, "\nnothing to shrink: fresh parties do not fail on this step");
         }
+        print(&out)?;
     }
-    print(&out)?;
     Ok(Verdict::of(!failed && recorded.iter().all(|c| c.passed)))
 }

@@ -45,16 +45,16 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// One-way latency of the projected local network, in milliseconds
-    #[arg(long, default_value_t = 0.1)]
+    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true)]
     lan_latency: f64,
     /// Bandwidth of the projected local network, in Mbit/s
-    #[arg(long, default_value_t = 10_000.0)]
+    #[arg(long, default_value_t = 10_000.0, allow_negative_numbers = true)]
     lan_bandwidth: f64,
     /// One-way latency of the projected wide network, in milliseconds
-    #[arg(long, default_value_t = 20.0)]
+    #[arg(long, default_value_t = 20.0, allow_negative_numbers = true)]
     wan_latency: f64,
     /// Bandwidth of the projected wide network, in Mbit/s
-    #[arg(long, default_value_t = 1000.0)]
+    #[arg(long, default_value_t = 1000.0, allow_negative_numbers = true)]
     wan_bandwidth: f64,
     /// Also write the measurements as JSON
     #[arg(long, value_name = "FILE")]

@@ -21,16 +21,16 @@ pub struct Flags {
     #[arg(long, value_parser = parse_rounding, default_value = "prob")]
     rounding: Rounding,
     /// Threshold of relu-prob and relu-prob-cut, between 0 and 1
-    #[arg(long, default_value_t = 0.1)]
+    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true)]
     epsilon: f64,
     /// Rows of one training step
     #[arg(long, default_value_t = 128)]
     pub batch: usize,
     /// Learning rate
-    #[arg(long, default_value_t = 0.01)]
+    #[arg(long, default_value_t = 0.01, allow_negative_numbers = true)]
     lr: f64,
     /// Momentum, from 0 to below 1
-    #[arg(long, default_value_t = 0.9)]
+    #[arg(long, default_value_t = 0.9, allow_negative_numbers = true)]
     momentum: f64,
     /// Extra fractional bits of the velocities; 0 is the paper's behaviour, in which nearest rounding keeps small velocities from decaying
     #[arg(long, default_value_t = 0)]

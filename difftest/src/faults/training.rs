@@ -51,6 +51,7 @@ fn first_failure(spec: TrainSpec, steps: usize, seed: u64, data: &Dataset) -> Re
         only_step: None,
         only_probe: None,
         loaded: None,
+        replayed: None,
     };
     let found = Secure::start(spec, None, true).and_then(|mut s| lockstep::run(&config, data, &mut s, |_| ()));
     let finding = |check, detail: String| {

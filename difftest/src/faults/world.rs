@@ -64,19 +64,18 @@ pub fn run(
             .collect();
         parties.into_iter().map(|p| p.join()).collect()
     });
-    let (mut outputs, mut records, mut error) = (Vec::new(), Vec::new(), None::<secure::Error>);
+    let (mut outputs, mut records, mut errors) = (Vec::new(), Vec::new(), Vec::new());
     for (id, one) in PartyId::ALL.into_iter().zip(ended) {
         match one {
             Err(_) => return Err(format!("party {id} panicked")),
-            Ok(Err(e)) if matches!(error, None | Some(secure::Error::PeerGone { .. })) => error = Some(e),
-            Ok(Err(_)) => {}
+            Ok(Err(e)) => errors.push(e),
             Ok(Ok((out, record))) => {
                 outputs.push(out);
                 records.push(record);
             }
         }
     }
-    if let Some(e) = error {
+    if let Some(e) = secure::Error::cause(errors) {
         return Err(e.to_string());
     }
     let three = |_| "three parties answer".to_owned();

@@ -337,7 +337,7 @@ impl Cell {
     }
 
     /// Whole epochs of all attempts.
-    fn whole_epochs(&self) -> impl Iterator<Item = &Epoch> {
+    pub(super) fn whole_epochs(&self) -> impl Iterator<Item = &Epoch> {
         let whole = self.setup.train_rows.div_ceil(self.setup.batch.max(1));
         self.attempts.iter().flat_map(|a| &a.epochs).filter(move |e| e.steps == whole)
     }

@@ -86,6 +86,9 @@ pub fn judge(setup: &Setup, cells: &[Cell]) -> Vec<Claim> {
 /// How a line of numbers that contradicts its claim ends.
 pub const CONTRADICTS: &str = ": contradicts";
 
+/// How a line ends that a claim of the form "in some configuration" rests on.
+pub const SUPPORTS: &str = ": supports";
+
 /// Collects the cases of a claim. No case: not tested. One that contradicts: it fails.
 struct Cases {
     name: &'static str,
@@ -389,11 +392,13 @@ impl<'a> Evidence<'a> {
                 }
                 for (other, base) in pairs {
                     let at = if cells.len() > 1 { format!("{at}, seed {}", other.id.seed) } else { at.clone() };
-                    if like_machines(&[&[other], &[base]]) {
-                        let (holds, numbers) = self.never_behind(&best_by_time(base), &best_by_time(other));
-                        cases.case(holds, format!("{at}: {numbers}"));
-                    } else {
+                    if !like_machines(&[&[other], &[base]]) {
                         cases.open(format!("{at}: timed on different machines"));
+                        continue;
+                    }
+                    match self.never_behind(&best_by_time(base), &best_by_time(other)) {
+                        Some((holds, numbers)) => cases.case(holds, format!("{at}: {numbers}")),
+                        None => cases.open(format!("{at}: over before softmax's first epoch was")),
                     }
                 }
             }
@@ -401,8 +406,8 @@ impl<'a> Evidence<'a> {
         cases.finish(&format!("secure cells of softmax and a replacement with {EPOCHS} epochs"))
     }
 
-    /// Whether softmax is nowhere behind; how often, and how far at most.
-    fn never_behind(&self, softmax: &[(f64, f64)], other: &[(f64, f64)]) -> (bool, String) {
+    /// Whether softmax is nowhere behind; how often, and how far at most. `None` if they have no time in common.
+    fn never_behind(&self, softmax: &[(f64, f64)], other: &[(f64, f64)]) -> Option<(bool, String)> {
         let (mut told, mut behind, mut largest) = (0, 0, (0.0f64, 0.0, 0.0));
         let rows = self.setup.test_rows;
         for &(time, accuracy) in other.iter().filter(|p| softmax.first().is_some_and(|s| p.0 >= s.0)) {
@@ -420,7 +425,7 @@ impl<'a> Evidence<'a> {
             0 => "never behind".into(),
             _ => format!("behind at {behind}, most at {:.1} s: {}", largest.1, points(-largest.0, largest.2)),
         };
-        (behind == 0, format!("{told} times compared, softmax {worst}"))
+        (told > 0).then(|| (behind == 0, format!("{told} times compared, softmax {worst}")))
     }
 
     fn rounding_cost(&self) -> Claim {
@@ -479,16 +484,25 @@ impl<'a> Evidence<'a> {
                     cases.missing(at);
                     continue;
                 }
-                let [Some(control), Some(nearest)] = cells.map(|c| self.decline(&c)) else {
-                    cases.note(format!("{at}: ends early"));
-                    continue;
+                let (control, nearest) = match cells.map(|c| self.decline(&c)) {
+                    [Some(control), Some(nearest)] => (control, nearest),
+                    [Some(_), None] => {
+                        cases.open(format!("{at}: ends early, under nearest rounding only"));
+                        continue;
+                    }
+                    _ => {
+                        cases.note(format!("{at}: ends early"));
+                        continue;
+                    }
                 };
                 let ((control_falls, by), (nearest_falls, numbers)) = (falls(control), falls(nearest));
                 seen += 1;
                 fallen += usize::from(nearest_falls);
-                alone += usize::from(nearest_falls && !control_falls);
+                let supports = nearest_falls && !control_falls;
+                alone += usize::from(supports);
                 let (best, end) = nearest;
-                cases.note(format!("{at}: best {best}, end {end}, {numbers} (probabilistic: {by})"));
+                let line = format!("{at}: best {best}, end {end}, {numbers} (probabilistic: {by})");
+                cases.note(if supports { line + SUPPORTS } else { line });
             }
         }
         if seen > 0 {
@@ -497,11 +511,12 @@ impl<'a> Evidence<'a> {
             );
             match alone {
                 // Those that are missing might still fall.
-                0 if !cases.missing.is_empty() => cases.open(numbers),
+                0 if !cases.missing.is_empty() || cases.open => cases.open(numbers),
                 0 => cases.case(false, numbers),
                 _ => {
-                    cases.case(true, numbers);
+                    cases.case(true, numbers + SUPPORTS);
                     cases.missing.clear();
+                    cases.open = false;
                 }
             }
         }
@@ -522,9 +537,20 @@ impl<'a> Evidence<'a> {
                     cases.missing(at);
                     continue;
                 }
-                let [Some((best, end)), Some((_, without))] = cells.map(|c| self.decline(&c)) else {
-                    cases.note(format!("{at}: ends early"));
-                    continue;
+                let ((best, end), (_, without)) = match cells.map(|c| self.decline(&c)) {
+                    [Some(with), Some(without)] => (with, without),
+                    [None, Some(_)] => {
+                        cases.case(false, format!("{at}, {bits} bits: ends early, and does not without them"));
+                        continue;
+                    }
+                    [Some(_), None] => {
+                        cases.open(format!("{at}: ends early without extra bits"));
+                        continue;
+                    }
+                    [None, None] => {
+                        cases.note(format!("{at}: ends early with and without them"));
+                        continue;
+                    }
                 };
                 let ((drop, error), (gain, gain_error)) = (best.minus(end), end.minus(without));
                 let numbers = format!(
@@ -599,7 +625,8 @@ fn points(value: f64, error: f64) -> String {
 fn seconds(cells: &[&Cell]) -> Option<(f64, f64)> {
     let each: Vec<_> = cells.iter().filter_map(|c| c.seconds_per_epoch()).collect();
     match each[..] {
-        [one] => Some(one),
+        // One or two epochs have no error to speak of.
+        [one] => (cells.iter().map(|c| c.whole_epochs().count()).sum::<usize>() >= 3).then_some(one),
         _ => mean_and_error(&each.iter().map(|s| s.0).collect::<Vec<_>>()),
     }
 }
@@ -797,6 +824,9 @@ pub(crate) mod tests {
         let mut elsewhere = cells(5.0, 8.0);
         elsewhere[0].machine.cpus = 36;
         assert_eq!(judged(&elsewhere, "saving").verdict, Judgement::NotTested, "seconds of another machine");
+        let mut short = cells(5.0, 7.0);
+        short.iter_mut().flat_map(|c| &mut c.attempts).for_each(|a| a.epochs.truncate(2));
+        assert_eq!(judged(&short, "saving").verdict, Judgement::NotTested, "two epochs have no error");
     }
 
     #[test]
@@ -807,6 +837,8 @@ pub(crate) mod tests {
         };
         assert_eq!(judged(&cells(0.94), "first-in-time").verdict, Judgement::Pass);
         assert_eq!(judged(&without(&cells(0.94), "l2-nearest"), "first-in-time").verdict, Judgement::NotTested);
+        let slow = grid(|_, _, _| 0.9, |_, _, h| if h == Head::Softmax { 1000.0 } else { 1.0 });
+        assert_eq!(judged(&slow, "first-in-time").verdict, Judgement::NotTested, "no time in common");
         let claim = judged(&cells(0.96), "first-in-time");
         assert_eq!(claim.verdict, Judgement::Fail);
         assert!(claim.numbers.iter().any(|n| n.contains("relu-grad: 19 times compared")), "{claim:?}");
@@ -855,6 +887,10 @@ pub(crate) mod tests {
         assert_eq!(with(&everywhere(&[0.97; 20])), Judgement::Pass);
         assert_eq!(with(&everywhere(&[0.97; 20])[1..]), Judgement::NotTested);
         assert_eq!(with(&everywhere(&falling)), Judgement::Fail);
+        assert_eq!(with(&everywhere(&[0.97; 5])), Judgement::Fail, "it ends early with the extra bits only");
+        let ends = cell("model-softmax-l2-nearest-s1-e20", &[0.97; 5]);
+        let claim = judged(&but(&[ends, control(&[0.97; 20])]), "late-decline");
+        assert_eq!(claim.verdict, Judgement::NotTested, "an end under nearest rounding only is not steady");
         let cured = cell("model-softmax-l2-nearest-s1-e20-v8", &[0.97; 20]);
         let some = judged(&[plain, cured], "velocity-bits");
         assert_eq!(some.verdict, Judgement::NotTested);

@@ -106,6 +106,10 @@ pub fn run(
     finished: &(dyn Fn(&Cell) -> Result<(), Error> + Sync),
 ) -> Result<(), Error> {
     let one = |id: &Id| {
+        // Another process on the same folder may have finished it since.
+        if store.load(id, setup)?.is_some() {
+            return Ok(());
+        }
         let cell = train::run(id, setup, data, &|event| tell(id, event))?;
         store.save(&cell)?;
         finished(&cell)

@@ -1,7 +1,7 @@
 //! Table 1 and the claims as Markdown, and their place in a README between two markers.
 
 use super::cell::{Cell, Setup, Side};
-use super::claims::{self, Judgement};
+use super::claims;
 use super::result::machines;
 use super::table1::{self, Measured, Row, checkpoints};
 use crate::error::Error;
@@ -61,10 +61,8 @@ pub fn tables(setup: &Setup, cells: &[Cell]) -> String {
     out.push_str("\n| claim of the paper | here | numbers |\n| --- | --- | --- |\n");
     for claim in claims::judge(setup, cells) {
         let mut numbers: Vec<&str> = claim.numbers.iter().map(String::as_str).collect();
-        if claim.verdict == Judgement::Fail {
-            // What decides comes first.
-            numbers.sort_by_key(|n| !n.ends_with(claims::CONTRADICTS));
-        }
+        // What decides comes first.
+        numbers.sort_by_key(|n| !(n.ends_with(claims::CONTRADICTS) || n.ends_with(claims::SUPPORTS)));
         let more = numbers.len().saturating_sub(NUMBERS);
         numbers.truncate(NUMBERS);
         let more = if more > 0 { format!("<br>and {more} more lines in the report") } else { String::new() };

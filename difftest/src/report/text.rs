@@ -85,15 +85,17 @@ fn table(rows: &[TensorRow], f: u32) -> String {
         ""
     );
     for r in rows {
+        // Where every element is ambiguous none has an error.
+        let error = |text: String| if r.ambiguous < r.elements { text } else { "-".into() };
         let _ = writeln!(
             out,
             "{:<26} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9} {:>9}{}",
             r.tensor,
             r.elements,
-            short(r.max_error_units),
-            short(r.mean_error_units),
-            format!("{:.2e}", r.max_error),
-            format!("{:.2e}", r.mean_error),
+            error(short(r.max_error_units)),
+            error(short(r.mean_error_units)),
+            error(format!("{:.2e}", r.max_error)),
+            error(format!("{:.2e}", r.mean_error)),
             short(r.bound_units),
             r.tightness.map_or("-".into(), short),
             r.ambiguous,
@@ -262,7 +264,7 @@ pub fn body(report: &Report) -> String {
     out += &training(report);
     out.push('\n');
     for check in &report.checks {
-        let _ = writeln!(out, "{}  {:<15} {}", if check.passed { "PASS" } else { "FAIL" }, check.name, check.summary);
+        out += &check.line();
     }
     let a = &report.accuracy;
     let _ = writeln!(

@@ -19,7 +19,7 @@ pub fn comparison(report: &Report) -> String {
     let mut table = Table::new("The named checks of this run.", ["check", "verdict", "what was checked"]);
     for c in &report.checks {
         let verdict =
-            if c.passed { Cell::Verdict("PASS".into(), "pass") } else { Cell::Verdict("FAIL".into(), "fail") };
+            Cell::Verdict(c.word().into(), ["fail", "open", "pass"][usize::from(c.open) + 2 * usize::from(c.passed)]);
         let lines = std::iter::once(c.summary.as_str()).chain(c.failure.iter().flat_map(|f| f.lines()));
         table.rows.push(vec![Cell::Text(c.name.into()), verdict, Cell::Lines(lines.map(String::from).collect())]);
     }
@@ -45,13 +45,14 @@ pub fn comparison(report: &Report) -> String {
             let number = |v: f64| {
                 Cell::Number(if v == 0.0 || (1e-3..1e5).contains(&v) { format!("{v:.3}") } else { format!("{v:.2e}") })
             };
+            let error = |v| if t.ambiguous < t.elements { number(v) } else { Cell::Number("–".into()) };
             table.rows.push(vec![
                 Cell::Text(t.tensor.clone()),
                 Cell::Number(t.elements.to_string()),
                 Cell::Number(t.ambiguous.to_string()),
                 Cell::Number(t.outside.to_string()),
-                number(t.max_error_units),
-                number(t.mean_error_units),
+                error(t.max_error_units),
+                error(t.mean_error_units),
                 number(t.bound_units),
                 Cell::Bar(format!("{:.1}", 100.0 * t.closest), t.closest),
             ]);
