@@ -91,7 +91,7 @@ pub async fn carry(p: &Party, planes: &[u64], width: u32, blocks: usize, len: us
 
     // Answers: G of every chunk, then P of every chunk but the lowest, whose P nobody needs.
     let n = chunks as usize;
-    let share = answer(p, t, (2 * n - 1) * w, |answers, zero_entry| {
+    let (own, next) = answer(p, t, (2 * n - 1) * w, |answers, zero_entry| {
         let (g, props) = answers.split_at_mut(n * w);
         let mut at = 0;
         for j in 0..n {
@@ -105,7 +105,7 @@ pub async fn carry(p: &Party, planes: &[u64], width: u32, blocks: usize, len: us
     })
     .await?;
 
-    let flat = BitShare { blocks: 2 * n - 1, len: 64 * w, ..share };
+    let flat = BitShare { blocks: 2 * n - 1, len: 64 * w, own, next };
     let (mut g, mut props) = (flat.gather(0..n), flat.gather(n..2 * n - 1));
     while g.blocks > 1 {
         // props[j - 1] belongs to chunk j.
@@ -139,7 +139,7 @@ pub async fn low_sum(p: &Party, planes: &[u64], width: u32, len: usize) -> Resul
     let entries = (1usize << width) - 1;
     let t = p.ticket();
     let query = query(p, t, entries * w, |query| indicators(planes, width, w, query)).await?;
-    let share = answer(p, t, bits * w, |answers, zero_entry| {
+    let (own, next) = answer(p, t, bits * w, |answers, zero_entry| {
         zero_entry.copy_from_slice(&planes[..bits * w]);
         for i in 0..w {
             for v in 1..=entries {
@@ -157,7 +157,7 @@ pub async fn low_sum(p: &Party, planes: &[u64], width: u32, len: usize) -> Resul
         }
     })
     .await?;
-    Ok(BitShare { blocks: bits, len, ..share })
+    Ok(BitShare { blocks: bits, len, own, next })
 }
 
 /// Round 1: parties 1 and 2 get their vectors; party 0 gets nothing.
@@ -184,9 +184,14 @@ async fn query(p: &Party, t: Ticket, words: usize, indicator: impl FnOnce(&mut [
 }
 
 /// Round 2: parties 1 and 2 answer. `inner(answers, zero_entry)` xors the inner products into `answers` and the table's entries
-/// for a' = 0 into `zero_entry`.
-async fn answer(p: &Party, t: Ticket, words: usize, inner: impl FnOnce(&mut [u64], &mut [u64])) -> Result<BitShare> {
-    let (own, next) = if p.id == PartyId::P0 {
+/// for a' = 0 into `zero_entry`. The result is this party's two components.
+async fn answer(
+    p: &Party,
+    t: Ticket,
+    words: usize,
+    inner: impl FnOnce(&mut [u64], &mut [u64]),
+) -> Result<(Words, Words)> {
+    Ok(if p.id == PartyId::P0 {
         let heard = p.hear(STEP, [words, words]).await;
         (Words::from(&*heard.from(Neighbour::Previous)), Words::from(&*heard.from(Neighbour::Next)))
     } else {
@@ -203,8 +208,7 @@ async fn answer(p: &Party, t: Ticket, words: usize, inner: impl FnOnce(&mut [u64
         p.say(STEP, to, |m| m.extend_from_slice(&mine));
         p.hear(STEP, [0, 0]).await;
         if p.id == PartyId::P1 { (mine, masks) } else { (masks, mine) }
-    };
-    Ok(BitShare { blocks: 0, len: 0, own, next })
+    })
 }
 
 wide_fn! {

@@ -58,7 +58,7 @@ use crate::fault::{Fault, planted};
 use crate::kernel::wide_fn;
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId};
-use crate::prg::Draw;
+use crate::prg::{Draw, Ticket};
 use crate::share::{Parts, Share, zip};
 use crate::words::Words;
 use reference::spec::Rounding;
@@ -378,7 +378,7 @@ async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> 
     };
     let last = two_sided_bits(p, &carry(p, &planes, shift, 1, n).await?);
 
-    let (t, up) = (p.ticket(), 64 - shift);
+    let t = p.ticket();
     // last = c + l - 2 c l, c at party 0, l at parties 1 and 2; borrow = u w. Party 0 shares c, u and the rest of what it knows.
     let (own, next) = match p.id {
         PartyId::P0 => {
@@ -403,7 +403,8 @@ async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> 
             let message = p.hear(STEP, [3 * n, 0]).await.take(Neighbour::Previous);
             let (c_1, rest) = message.split_at(n);
             let (u_1, base) = rest.split_at(n);
-            let (mut mine, component_2) = nearest_products(p, t, &known, &last, c_1, u_1, shift, up, RHO_1);
+            let held = Held { m: &known, l: &last, c: c_1, u: u_1 };
+            let (mut mine, component_2) = nearest_products(p, t, held, shift, RHO_1);
             p.say(STEP, Neighbour::Previous, |m| m.extend_from_slice(&mine));
             p.hear(STEP, [0, 0]).await;
             zip(&mut mine, base, u64::wrapping_add);
@@ -412,7 +413,8 @@ async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> 
         PartyId::P2 => {
             p.hear(STEP, [0, 0]).await;
             let (c_0, u_0) = (p.stream(0).words(t, C_0, n), p.stream(0).words(t, U_0, n));
-            let (mut mine, component_2) = nearest_products(p, t, &known, &last, &c_0, &u_0, shift, up, RHO_2);
+            let held = Held { m: &known, l: &last, c: &c_0, u: &u_0 };
+            let (mut mine, component_2) = nearest_products(p, t, held, shift, RHO_2);
             p.say(STEP, Neighbour::Next, |m| m.extend_from_slice(&mine));
             p.hear(STEP, [0, 0]).await;
             p.stream(0).add(t, R_0, &mut mine);
@@ -422,33 +424,31 @@ async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> 
     Ok(Share::new(x.rows, x.cols, own, next))
 }
 
+/// What party 1 or 2 multiplies in nearest rounding: m and the bits l that it knows, and its halves of c and u.
+#[derive(Clone, Copy)]
+struct Held<'a> {
+    m: &'a [u64],
+    l: &'a [u64],
+    c: &'a [u64],
+    u: &'a [u64],
+}
+
 /// 2 l c_j + 2^(64-s) w u_j under this party's mask, and component 2: -(m >> s) - l plus both masks.
-#[allow(clippy::too_many_arguments)]
-fn nearest_products(
-    p: &Party,
-    t: crate::prg::Ticket,
-    m: &[u64],
-    l: &[u64],
-    c: &[u64],
-    u: &[u64],
-    shift: u32,
-    up: u32,
-    mask: u8,
-) -> (Words, Words) {
-    let n = m.len();
+fn nearest_products(p: &Party, t: Ticket, held: Held<'_>, shift: u32, mask: u8) -> (Words, Words) {
+    let n = held.m.len();
     let mut mine = Words::unset(n);
     let mut component_2 = p.stream(2).words(t, mask, n);
-    chosen(&mut mine, m, l, c, u, up, &component_2);
+    chosen(&mut mine, held, 64 - shift, &component_2);
     p.stream(2).add(t, RHO_1 + RHO_2 - mask, &mut component_2);
-    minus_known(&mut component_2, m, shift, l);
+    minus_known(&mut component_2, held.m, shift, held.l);
     (mine, component_2)
 }
 
 wide_fn! {
     /// out = 2 l c + 2^up w u - mask, the bits l and w = msb(m) being this party's own.
-    fn chosen(out: &mut [u64], m: &[u64], l: &[u64], c: &[u64], u: &[u64], up: u32, mask: &[u64]) {
+    fn chosen(out: &mut [u64], held: Held<'_>, up: u32, mask: &[u64]) {
         let n = out.len();
-        let (m, l, c, u, mask) = (&m[..n], &l[..n], &c[..n], &u[..n], &mask[..n]);
+        let (m, l, c, u, mask) = (&held.m[..n], &held.l[..n], &held.c[..n], &held.u[..n], &mask[..n]);
         let kept = if planted(Fault::BorrowDropped) { 0 } else { u64::MAX };
         for i in 0..n {
             let w = (m[i] >> 63).wrapping_neg() & kept;
