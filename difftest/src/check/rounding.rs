@@ -14,8 +14,11 @@ use reference::fixed::truncate::fraction;
 use reference::fixed::{Coins, Model, Parameters, Replayed};
 use reference::spec::{Rounding, TrainSpec};
 
-/// Steps under probabilistic rounding; runs with other randomness under nearest rounding.
+/// Steps under probabilistic rounding.
 const STEPS: u64 = 4;
+
+/// Runs with other randomness under nearest rounding.
+const RUNS: u64 = 20;
 
 /// Classes of the fraction.
 const CLASSES: usize = 16;
@@ -126,7 +129,7 @@ pub fn check(config: &Config, spec: &TrainSpec, parameters: &Parameters) -> Resu
             let Rows { units, labels } = rows(spec, config.seed);
             let flat: Vec<_> = units.iter().copied().collect();
             let (mut first, mut elements, mut what) = (None, 0, None);
-            for n in 0..STEPS {
+            for n in 0..RUNS {
                 let (mut engine, _) = start(spec, parameters, config.insecure_seed, n)?;
                 let report = engine.step(&flat, &labels).map_err(failed)?;
                 if let Some(r) = report.rounding.iter().find(|r| !r.coins.is_empty()) {
@@ -139,7 +142,7 @@ pub fn check(config: &Config, spec: &TrainSpec, parameters: &Parameters) -> Resu
                     what.get_or_insert(format!("{point} differs between two runs under nearest rounding"));
                 }
             }
-            let summary = format!("nearest: {elements} elements equal in {STEPS} runs with other randomness");
+            let summary = format!("nearest: {elements} elements equal in {RUNS} runs with other randomness");
             Ok(Outcome::new("rounding", summary, what.map(|what| failure(config, &what))))
         }
     }
