@@ -13,7 +13,7 @@ use crate::protocol::logarithm::logarithm;
 use crate::protocol::multiply::{Matrix, multiply};
 use crate::protocol::truncate::truncate;
 use crate::share::Share;
-use crate::testing::{open, share, world};
+use crate::testing::{open, parameters, share, world};
 use ndarray::{Array1, Array2};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
@@ -304,16 +304,7 @@ fn training_steps_of_every_depth_and_the_answers_after_them() {
             };
             let mut rng = rng();
             let mut random = |n: usize| -> Vec<i64> { (0..n).map(|_| rng.random_range(-60_000..60_000)).collect() };
-            let mut layer = |l| {
-                let (rows, cols) = spec.network.shape(l);
-                LayerUnits {
-                    weights: random(rows * cols),
-                    bias: random(cols),
-                    weight_velocity: random(rows * cols),
-                    bias_velocity: random(cols),
-                }
-            };
-            let start = ParameterUnits { layers: (1..=layers).map(&mut layer).collect() };
+            let start = parameters(&spec.network, &mut random);
             let x = random(BATCH * 9);
             let labels: Vec<usize> = (0..BATCH).map(|i| i * 7 % 4).collect();
 

@@ -23,7 +23,6 @@ use crate::protocol::input::deal;
 use crate::protocol::multiply::Matrix;
 use crate::protocol::reveal::reveal;
 use crate::share::{Factor, Share};
-use crate::words::Words;
 use core_affinity::CoreId;
 use reference::spec::{Head, ProbePoint, TrainSpec};
 use std::collections::BTreeMap;
@@ -416,7 +415,7 @@ impl Engine {
             let before = w.party.spent();
             for (k, rows) in batches.iter().enumerate() {
                 let stale = planted(Fault::StaleBatch) && k > 0 && k + 1 == batches.len();
-                let (x, y) = (x.gather(if stale { &batches[k - 1] } else { rows }), gather(y, rows));
+                let (x, y) = (x.gather(if stale { &batches[k - 1] } else { rows }), y.gather(rows));
                 w.party.run(train::step(&w.party, &w.spec, &mut w.layers, Matrix::from(&x), &y))?;
             }
             Ok((w.party.spent().since(&before), ()))
@@ -592,15 +591,6 @@ fn pair<A, B>(a: [A; 3], b: [B; 3]) -> [(A, B); 3] {
     [(a0, b0), (a1, b1), (a2, b2)]
 }
 
-fn gather(share: &Share, rows: &[u32]) -> Share {
-    let pick = |v: &[u64]| {
-        let mut out = Words::with_capacity(rows.len() * share.cols);
-        rows.iter().for_each(|&r| out.extend_from_slice(&v[r as usize * share.cols..(r as usize + 1) * share.cols]));
-        out
-    };
-    Share::new(rows.len(), share.cols, pick(&share.own), pick(&share.next))
-}
-
 fn split_spent<T>(answers: [(Spent, T); 3]) -> (Spent, Vec<T>) {
     let mut total = Spent::default();
     let mut rest = Vec::new();
@@ -614,6 +604,7 @@ fn split_spent<T>(answers: [(Spent, T); 3]) -> (Spent, Vec<T>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::words::Words;
     use reference::spec::{FixedSpec, NetworkSpec, Rounding, SgdSpec};
 
     fn spec(head: Head, rounding: Rounding) -> TrainSpec {

@@ -8,3 +8,14 @@ pub(crate) use arithmetic::zip;
 pub use arithmetic::{Parts, Share};
 pub use boolean::BitShare;
 pub use factor::Factor;
+
+use crate::words::Words;
+
+/// Rows of a row-major matrix of `cols` columns, by their (public) numbers and in their order.
+fn pick(component: &[u64], cols: usize, rows: &[u32]) -> Words {
+    let mut out = Words::with_capacity(rows.len() * cols);
+    for &r in rows {
+        out.extend_from_slice(&component[r as usize * cols..(r as usize + 1) * cols]);
+    }
+    out
+}

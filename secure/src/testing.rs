@@ -1,7 +1,8 @@
-//! Three parties in one test.
+//! Three parties in one test, one by one or as an engine.
 
 use crate::client::reconstruct;
 use crate::cost::Spent;
+use crate::engine::{Engine, EngineConfig, LayerUnits, ParameterUnits};
 use crate::error::Result;
 use crate::net::Channel;
 use crate::net::memory::{MemoryChannel, network};
@@ -9,7 +10,7 @@ use crate::party::{Party, PartyId, Record};
 use crate::prg::Seed;
 use crate::protocol::input::deal;
 use crate::share::Share;
-use reference::spec::{FixedSpec, Rounding};
+use reference::spec::{FixedSpec, NetworkSpec, Rounding};
 use std::time::Duration;
 
 /// Runs `program` as three parties on three threads, with operating-system randomness. Returns every party's answer, the cost, and what was recorded.
@@ -67,4 +68,45 @@ pub fn share(rows: usize, cols: usize, units: &[i64]) -> [Share; 3] {
 /// The value behind three shares, with the check that both copies of every component agree.
 pub fn open(shares: &[Share; 3]) -> Vec<i64> {
     reconstruct(shares).expect("copies agree")
+}
+
+/// Parameters of a network: `units(n)` gives the n values of one tensor after another.
+pub fn parameters(network: &NetworkSpec, mut units: impl FnMut(usize) -> Vec<i64>) -> ParameterUnits {
+    let layer = |l| {
+        let (rows, cols) = network.shape(l);
+        LayerUnits {
+            weights: units(rows * cols),
+            bias: units(cols),
+            weight_velocity: units(rows * cols),
+            bias_velocity: units(cols),
+        }
+    };
+    ParameterUnits { layers: (1..=network.layers()).map(layer).collect() }
+}
+
+/// A training of parameters and data that are small numbers, hardly one of them 0.
+pub struct Training {
+    /// Loaded with both.
+    pub engine: Engine,
+    rows: usize,
+}
+
+impl Training {
+    /// Starts the parties.
+    pub fn start(config: EngineConfig, rows: usize) -> Self {
+        let network = config.spec.network.clone();
+        let units = |n: usize| (0..n as i64).map(|i| i * 7919 % 9001 - 4500).collect::<Vec<_>>();
+        let mut engine = Engine::start(config).expect("parties");
+        engine.load(&parameters(&network, units)).expect("parameters");
+        let labels: Vec<usize> = (0..rows).map(|i| i * 7 % network.classes()).collect();
+        engine.load_data(&units(rows * network.inputs()), &labels).expect("data");
+        Training { engine, rows }
+    }
+
+    /// Takes some steps, on other rows each time. Returns what they cost.
+    pub fn steps(&mut self, steps: u32) -> Spent {
+        let (rows, batch) = (self.rows as u32, self.engine.spec().sgd.batch as u32);
+        let batches: Vec<Vec<u32>> = (0..steps).map(|k| (0..batch).map(|i| (i * 3 + k) % rows).collect()).collect();
+        self.engine.train(&batches).expect("steps")
+    }
 }

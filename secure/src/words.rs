@@ -290,20 +290,14 @@ mod tests {
         assert!(words.iter().zip(0..).all(|(w, k)| *w == k));
     }
 
-    /// Vectors that one thread makes and another drops come back over the shelf.
     #[test]
-    fn no_thread_hoards() {
+    fn what_one_thread_wrote_another_cannot_read() {
         const N: usize = 3 << (LARGEST - 2);
         let made: Vec<Words> = (0..KEPT + SHELVED + 10).map(|_| Words::unset(N)).collect();
         std::thread::spawn(move || drop(made)).join().unwrap();
         let size = size_for(N).unwrap().0;
+        // How many there are is for `tests/shelf.rs`: other tests take some meanwhile.
         let shelf = SHELF[size].lock().unwrap();
-        let left = shelf.len();
-        assert!((SHELVED - 8..=SHELVED).contains(&left), "{left}");
-        assert!(shelf.iter().all(Vec::is_empty), "what one thread wrote, another may read");
-        drop(shelf);
-        let taken = Words::unset(N);
-        assert!(SHELF[size].lock().unwrap().len() <= left);
-        drop(taken);
+        assert!(shelf.len() <= SHELVED && shelf.iter().all(Vec::is_empty));
     }
 }

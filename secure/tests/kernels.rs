@@ -1,8 +1,9 @@
 //! A training of every head gives the same bytes on every kernel of this machine.
 
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
-use secure::engine::{Engine, EngineConfig, LayerUnits, ParameterUnits};
+use secure::engine::{EngineConfig, ParameterUnits};
 use secure::kernel::Kernel;
+use secure::testing::Training;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::process::Command;
 
@@ -19,24 +20,9 @@ fn trained(head: Head, rounding: Rounding) -> ParameterUnits {
         fixed: FixedSpec::default(),
         sgd: SgdSpec { batch: 70, ..SgdSpec::default() },
     };
-    let units = |n: usize| (0..n as i64).map(|i| i * 7919 % 9001 - 4500).collect::<Vec<_>>();
-    let layer = |l| {
-        let (rows, cols) = spec.network.shape(l);
-        LayerUnits {
-            weights: units(rows * cols),
-            bias: units(cols),
-            weight_velocity: units(rows * cols),
-            bias_velocity: units(cols),
-        }
-    };
-    let parameters = ParameterUnits { layers: (1..=2).map(layer).collect() };
-    let mut engine = Engine::start(EngineConfig { seed: Some(3), ..EngineConfig::new(spec) }).unwrap();
-    engine.load(&parameters).unwrap();
-    let labels: Vec<usize> = (0..100).map(|i| i * 7 % 10).collect();
-    engine.load_data(&units(100 * 97), &labels).unwrap();
-    let batch = |k: u32| (0..70).map(|i| (i * 3 + k) % 100).collect();
-    engine.train(&[batch(0), batch(1)]).unwrap();
-    engine.parameters().unwrap()
+    let mut training = Training::start(EngineConfig { seed: Some(3), ..EngineConfig::new(spec) }, 100);
+    training.steps(2);
+    training.engine.parameters().unwrap()
 }
 
 /// The kernel is chosen once per process, so each has a process of its own: this test again, asked for the digest.

@@ -95,29 +95,24 @@ pub fn finish(
         summary.push_str("; ");
         summary.push_str(&reason);
     }
-    let failure =
-        first(config, tensors, "worst-case bound").or_else(|| first(config, statistical, "statistical bound"));
-    let all = self::elements(&config.spec) * judged as u64;
-    let failure = failure.or_else(|| {
-        let whole = config.only_probe.is_some() || elements == all;
-        (!whole).then(|| format!("FAIL error-bound   {elements} elements were compared; {judged} steps have {all}"))
-    });
+    let expected = self::elements(&config.spec) * judged as u64;
+    let missing = || {
+        let text = format!("FAIL error-bound   {elements} elements were compared; {judged} steps have {expected}");
+        (config.only_probe.is_none() && elements != expected).then_some(text)
+    };
+    let failure = first(config, tensors, "worst-case bound")
+        .or_else(|| first(config, statistical, "statistical bound"))
+        .or_else(missing);
     // What hangs on a comparison agrees with one of its outcomes, which is little to say of a tensor that hangs on them as a whole.
     let undecided = tensors.iter().find(|(_, c)| 2 * c.ambiguous > c.elements);
-    match (&failure, undecided) {
-        (Some(_), _) => {}
-        (None, None) if elements > 0 => {}
-        (None, None) => return Outcome::open("error-bound", summary),
-        (None, Some((point, c))) => {
-            let _ = write!(
-                summary,
-                "; {point}: {} of {} hang on comparisons, too many to judge it",
-                c.ambiguous, c.elements
-            );
-            return Outcome::open("error-bound", summary);
-        }
+    if failure.is_some() || (elements > 0 && undecided.is_none()) {
+        return Outcome::new("error-bound", summary, failure);
     }
-    Outcome::new("error-bound", summary, failure)
+    if let Some((point, c)) = undecided {
+        let _ =
+            write!(summary, "; {point}: {} of {} hang on comparisons, too many to judge it", c.ambiguous, c.elements);
+    }
+    Outcome::open("error-bound", summary)
 }
 
 /// By tensor.

@@ -1,7 +1,8 @@
 //! `rounding`: coins follow their probabilities. A probabilistic truncation of V by s bits must round up with probability (V mod 2^s) / 2^s,
 //! independently of everything else. The operand V is the integer model's, the coin is the one that the parties' shares imply. Coins are tested by class
 //! (sign of V, sixteenth of the fraction) and all together, which is the mean error; each test is a two-sided tail bound for coins with probabilities of
-//! their own, which may depend on the coins before ([`statistics::coins`]): later operands of a step, and later steps, do. Under nearest rounding there are no coins: parties with other randomness must agree in every tensor.
+//! their own, which may depend on the coins before ([`statistics::coins`]): later operands of a step, and later steps, do. Under nearest rounding there
+//! are no coins: parties with other randomness must agree in every tensor.
 
 use super::Outcome;
 use super::side::{Rows, rows, start};

@@ -1,3 +1,4 @@
+use super::pick;
 use crate::error::Result;
 use crate::kernel::wide;
 use crate::party::{PartyId, same_shape};
@@ -202,6 +203,13 @@ impl Share {
     pub fn row_range(&self, from: usize, to: usize) -> Self {
         let r = from * self.cols..to * self.cols;
         Share::new(to - from, self.cols, self.own[r.clone()].into(), self.next[r].into())
+    }
+
+    /// The rows with these (public) numbers, in this order.
+    #[must_use]
+    pub fn gather(&self, rows: &[u32]) -> Self {
+        let pick = |component: &[u64]| pick(component, self.cols, rows);
+        Share::new(rows.len(), self.cols, pick(&self.own), pick(&self.next))
     }
 
     /// Sum of the two components this party holds.

@@ -1,4 +1,4 @@
-use super::Share;
+use super::{Share, pick};
 use crate::party::PartyId;
 use crate::words::Words;
 
@@ -28,13 +28,7 @@ impl Factor {
     /// The rows with these (public) numbers: a batch.
     #[must_use]
     pub fn gather(&self, rows: &[u32]) -> Self {
-        let pick = |v: &[u64]| {
-            let mut out = Words::with_capacity(rows.len() * self.cols);
-            for &r in rows {
-                out.extend_from_slice(&v[r as usize * self.cols..(r as usize + 1) * self.cols]);
-            }
-            out
-        };
+        let pick = |component: &[u64]| pick(component, self.cols, rows);
         Factor { rows: rows.len(), cols: self.cols, own: pick(&self.own), next: self.next.as_deref().map(pick) }
     }
 }
