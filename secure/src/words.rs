@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Default)]
 pub struct Words(Vec<u64>);
 
-/// Vectors from 2^4 to 2^18 words (2 MB) are kept, by powers of two: the tensors of a step, not data sets.
+/// Vectors from 2^4 to 2^20 words (8 MB) are kept, by powers of two: the tensors of a step, not data sets.
 const SMALLEST: u32 = 4;
-const LARGEST: u32 = 18;
+const LARGEST: u32 = 20;
 const SIZES: usize = (LARGEST - SMALLEST + 1) as usize;
 
 /// How many vectors of one size a thread keeps to itself, and how many the shelf holds for all.
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn what_one_thread_wrote_another_cannot_read() {
-        const N: usize = 3 << (LARGEST - 2);
+        const N: usize = 5000;
         let made: Vec<Words> = (0..KEPT + SHELVED + 10).map(|_| Words::unset(N)).collect();
         std::thread::spawn(move || drop(made)).join().unwrap();
         let size = size_for(N).unwrap().0;

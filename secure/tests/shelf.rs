@@ -4,7 +4,7 @@ use secure::words::Words;
 
 #[test]
 fn what_another_thread_dropped_is_handed_out_again() {
-    const N: usize = 100_000;
+    const N: usize = 10_000;
     let made: Vec<Words> = (0..100).map(|_| Words::unset(N)).collect();
     std::thread::spawn(move || drop(made)).join().unwrap();
     let before = Words::allocated();

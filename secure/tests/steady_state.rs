@@ -1,4 +1,4 @@
-//! Training settles: after its first steps no share and no message is allocated any more.
+//! Training settles: after its first steps no share and no message is allocated any more, at the size that is trained in earnest.
 
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 use secure::engine::EngineConfig;
@@ -10,12 +10,12 @@ fn no_share_and_no_message_is_allocated_any_more() {
     for rounding in Rounding::ALL {
         for head in Head::ALL {
             let spec = TrainSpec {
-                network: NetworkSpec { widths: vec![300, 130, 10] },
+                network: NetworkSpec { widths: vec![784, 128, 10] },
                 head,
                 epsilon: 0.1,
                 rounding,
                 fixed: FixedSpec::default(),
-                sgd: SgdSpec { batch: 70, ..SgdSpec::default() },
+                sgd: SgdSpec { batch: 128, ..SgdSpec::default() },
             };
             let mut training = Training::start(EngineConfig::new(spec), 200);
             training.steps(20);
