@@ -1,5 +1,6 @@
 //! Inputs by seed: batches of the training set and initial weights, identical for all sides.
 
+use crate::compare::real;
 use crate::error::Error;
 use crate::model::Batch;
 use fixtures::Split;
@@ -9,9 +10,17 @@ use reference::spec::{FixedSpec, TrainSpec};
 
 /// Pixels of the given rows, (rows, inputs), scale f: pixel / 256, exact from f = 8 on, to the nearest below.
 pub fn units(split: &Split, rows: &[u32], fixed: FixedSpec) -> Array2<i64> {
-    let f = fixed.fraction_bits;
-    let unit = |p: u8| if f >= 8 { i64::from(p) << (f - 8) } else { (i64::from(p) + (1 << (7 - f))) >> (8 - f) };
-    pixels(split, rows, unit)
+    pixels(split, rows, |p| unit(p, fixed))
+}
+
+/// The same numbers as f64.
+pub fn rounded(split: &Split, rows: &[u32], fixed: FixedSpec) -> Array2<f64> {
+    pixels(split, rows, |p| real(unit(p, fixed), fixed.fraction_bits))
+}
+
+fn unit(pixel: u8, fixed: FixedSpec) -> i64 {
+    let (p, f) = (i64::from(pixel), fixed.fraction_bits);
+    if f >= 8 { p << (f - 8) } else { (p + (1 << (7 - f))) >> (8 - f) }
 }
 
 /// Rows of a split as a batch.
@@ -29,7 +38,8 @@ pub fn labels(split: &Split, rows: &[u32]) -> Vec<usize> {
 }
 
 fn pixels<T: Clone>(split: &Split, rows: &[u32], of: impl Fn(u8) -> T) -> Array2<T> {
-    let all: Vec<T> = rows.iter().flat_map(|&r| split.image(r as usize)).map(|&p| of(p)).collect();
+    let mut all = Vec::with_capacity(rows.len() * split.inputs());
+    all.extend(rows.iter().flat_map(|&r| split.image(r as usize)).map(|&p| of(p)));
     Array2::from_shape_vec((rows.len(), split.inputs()), all).expect("an image has `inputs` pixels")
 }
 

@@ -123,11 +123,8 @@ pub fn run(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> 
     secure.load(&start)?;
     let rows: Vec<u32> = (0..data.train.len() as u32).collect();
     let labels = generate::labels(&data.train, &rows);
-    let pixels = {
-        let units = generate::units(&data.train, &rows, spec.fixed);
-        secure.share_data(&units, &labels)?;
-        units.mapv(|v| crate::compare::real(v, spec.fixed.fraction_bits))
-    };
+    secure.share_data(&generate::units(&data.train, &rows, spec.fixed), &labels)?;
+    let pixels = generate::rounded(&data.train, &rows, spec.fixed);
     let mut plain = Real::new(spec.clone(), &start)?;
 
     let (mut epochs, mut cost) = (Vec::new(), crate::model::Spent::default());

@@ -10,7 +10,8 @@ use crate::protocol::argmax::maximum;
 use crate::protocol::divide::{quotient, reciprocal};
 use crate::protocol::exponential::exponential;
 use crate::protocol::logarithm::logarithm;
-use crate::protocol::multiply::{Matrix, multiply};
+use crate::protocol::matmul::Left;
+use crate::protocol::multiply::multiply;
 use crate::protocol::truncate::truncate;
 use crate::share::Share;
 use crate::testing::{open, parameters, share, world};
@@ -210,7 +211,7 @@ fn dense_layers_and_relu() {
                     weight_velocity: zero.clone(),
                     bias_velocity: zero,
                 };
-                let z = dense::forward(p, Matrix::from(&v[0]), &layer, "layer1/forward").await?;
+                let z = dense::forward(p, Left::from(&v[0]), &layer, "layer1/forward").await?;
                 let (mask, value) = dense::relu(p, &z).await?;
                 let back = dense::backward(p, &z, &layer, &v[3], "layer1/backward").await?;
                 Ok([z, mask, value, back])

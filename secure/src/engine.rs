@@ -20,7 +20,7 @@ use crate::nn::{heads, train};
 use crate::party::{Party, PartyId};
 use crate::prg::{Seed, seed_of};
 use crate::protocol::input::deal;
-use crate::protocol::multiply::Matrix;
+use crate::protocol::matmul::Left;
 use crate::protocol::reveal::reveal;
 use crate::share::{Factor, Share};
 use core_affinity::CoreId;
@@ -365,7 +365,7 @@ impl Engine {
         let answers = self.all(pair(x, y), move |w, (x, y)| {
             w.party.record(record);
             let before = w.party.spent();
-            let done = w.party.run(train::step(&w.party, &w.spec, &mut w.layers, Matrix::from(&x), &y));
+            let done = w.party.run(train::step(&w.party, &w.spec, &mut w.layers, Left::from(&x), &y));
             let record = w.party.record(false);
             done?;
             Ok((w.party.spent().since(&before), record))
@@ -389,12 +389,21 @@ impl Engine {
     /// Sizes or labels that do not fit.
     pub fn load_data(&mut self, x: &[i64], labels: &[usize]) -> Result<()> {
         let (inputs, classes) = (self.spec.network.inputs(), self.spec.network.classes());
-        let x = self.deal(labels.len(), inputs, x)?;
+        let rows = labels.len();
+        if x.len() != rows * inputs {
+            return Err(Error::misuse(format!("{} values for a {rows} x {inputs} matrix", x.len())));
+        }
         let y = self.deal_labels(labels, classes)?;
-        self.all(pair(x, y), |w, (x, y)| {
-            w.data = Some((Factor::new(w.party.id, x), y));
+        self.all(y, move |w, y| {
+            w.data = Some((Factor::with_capacity(w.party.id, rows, inputs), y));
             Ok(())
         })?;
+        // Some rows at a time, so that nobody holds the shares of all of them at once.
+        const DEALT: usize = 1 << 17;
+        for x in x.chunks((DEALT / inputs).max(1) * inputs) {
+            let x = self.deal(x.len() / inputs, inputs, x)?;
+            self.all(x, |w, x| w.data.as_mut().map_or(Ok(()), |(data, _)| data.extend(w.party.id, &x)))?;
+        }
         Ok(())
     }
 
@@ -416,7 +425,7 @@ impl Engine {
             for (k, rows) in batches.iter().enumerate() {
                 let stale = planted(Fault::StaleBatch) && k > 0 && k + 1 == batches.len();
                 let (x, y) = (x.gather(if stale { &batches[k - 1] } else { rows }), y.gather(rows));
-                w.party.run(train::step(&w.party, &w.spec, &mut w.layers, Matrix::from(&x), &y))?;
+                w.party.run(train::step(&w.party, &w.spec, &mut w.layers, Left::from(&x), &y))?;
             }
             Ok((w.party.spent().since(&before), ()))
         })?;
@@ -438,7 +447,7 @@ impl Engine {
     pub fn predict(&mut self, x: &[i64]) -> Result<Vec<usize>> {
         let inputs = self.spec.network.inputs();
         let x = self.deal(x.len() / inputs.max(1), inputs, x)?;
-        let [classes, ..] = self.all(x, |w, x| w.party.run(train::predict(&w.party, &w.layers, Matrix::from(&x))))?;
+        let [classes, ..] = self.all(x, |w, x| w.party.run(train::predict(&w.party, &w.layers, Left::from(&x))))?;
         Ok(classes.into_iter().map(|c| c as usize).collect())
     }
 
@@ -457,7 +466,7 @@ impl Engine {
             let x = self.deal(labels.len(), inputs, x)?;
             let y = self.deal_labels(labels, classes)?;
             let [hits, ..] = self.all(pair(x, y), |w, (x, y)| {
-                w.party.run(train::count_correct(&w.party, &w.layers, Matrix::from(&x), &y))
+                w.party.run(train::count_correct(&w.party, &w.layers, Left::from(&x), &y))
             })?;
             total += hits as usize;
         }

@@ -6,13 +6,15 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | [`View`] (`view.rs`) | an operand: transposed or summed on the fly |
+//! | [`View`] (`view.rs`) | an operand, transposed on the fly |
 //! | `blocked.rs` | packing and cache blocks, common to the vector kernels |
 //! | `portable.rs`, `avx2.rs`, `avx512.rs` | one register tile each |
 //! | `amx.rs`, `amx/unit.rs` | byte limbs on int8 tiles; the tile instructions |
+//! | [`Bits`] (`bits.rs`) | matrices of bits times matrices of words |
 //! | `planes.rs`, `planes/gfni.rs` | 64-bit values to bit planes and back |
 //! | `ctr.rs`, `ctr/vaes.rs` | AES-128 in counter mode, fused with +, - and xor |
 
+mod bits;
 mod blocked;
 mod ctr;
 mod planes;
@@ -29,6 +31,7 @@ mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod zmm;
 
+pub use bits::{Bits, lowest_bits};
 pub use ctr::CtrKey;
 pub use planes::{from_bits, to_planes};
 pub use view::View;

@@ -9,6 +9,7 @@ pub mod divide;
 pub mod exponential;
 pub mod input;
 pub mod logarithm;
+pub mod matmul;
 pub mod multiply;
 pub mod normalise;
 pub mod reveal;

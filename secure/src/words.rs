@@ -23,7 +23,7 @@ const SIZES: usize = (LARGEST - SMALLEST + 1) as usize;
 
 /// How many vectors of one size a thread keeps to itself, and how many the shelf holds for all.
 const KEPT: usize = 16;
-const SHELVED: usize = 64;
+const SHELVED: usize = 256;
 
 type Pool = [Vec<Vec<u64>>; SIZES];
 

@@ -5,11 +5,11 @@ use secure::words::Words;
 #[test]
 fn what_another_thread_dropped_is_handed_out_again() {
     const N: usize = 10_000;
-    let made: Vec<Words> = (0..100).map(|_| Words::unset(N)).collect();
+    let made: Vec<Words> = (0..300).map(|_| Words::unset(N)).collect();
     std::thread::spawn(move || drop(made)).join().unwrap();
     let before = Words::allocated();
-    // The shelf holds 64 of a size.
-    let again: Vec<Words> = (0..64).map(|_| Words::unset(N)).collect();
+    // The shelf holds 256 of a size.
+    let again: Vec<Words> = (0..256).map(|_| Words::unset(N)).collect();
     assert_eq!(Words::allocated(), before);
     assert!(again.iter().all(|words| words.len() == N));
     drop(Words::unset(N));

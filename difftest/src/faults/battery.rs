@@ -26,7 +26,8 @@ use secure::protocol::divide::{quotient, reciprocal};
 use secure::protocol::exponential::exponential;
 use secure::protocol::input::{bits_from_party_0, deal, from_party_0};
 use secure::protocol::logarithm::logarithm;
-use secure::protocol::multiply::{Matrix, dot_rows, matmul_parts, multiply, multiply_by_row, reshare};
+use secure::protocol::matmul::{Left, Matrix, matmul_parts};
+use secure::protocol::multiply::{dot_rows, multiply, multiply_by_row, reshare};
 use secure::protocol::normalise::normalise;
 use secure::protocol::select::{select, select_sum, select_with_bit};
 use secure::protocol::truncate::truncate;
@@ -559,9 +560,7 @@ fn layers(lab: &mut Lab, rng: &mut ChaCha12Rng) {
                 &[share(rows, width, x), share(width, width, &w), share(1, width, &b)],
                 &Evidence::Proportional,
                 async |p: &Party, v| {
-                    Ok(vec![Ring(
-                        dense::forward(p, Matrix::from(&v[0]), &layer(&v[1], &v[2]), "layer1/forward").await?,
-                    )])
+                    Ok(vec![Ring(dense::forward(p, Left::from(&v[0]), &layer(&v[1], &v[2]), "layer1/forward").await?)])
                 },
                 |a| {
                     Ok(vec![flat(model::dense::forward(
@@ -608,7 +607,7 @@ fn layers(lab: &mut Lab, rng: &mut ChaCha12Rng) {
         &[share(rows, width, &x), share(rows, width, &g)],
         &Evidence::Algebra,
         async |p: &Party, v| {
-            let (dw, db) = dense::gradients(p, Matrix::from(&v[0]), &v[1])?;
+            let (dw, db) = dense::gradients(p, Left::from(&v[0]), &v[1])?;
             Ok(vec![Output::Parts(dw), Ring(db)])
         },
         |a| {

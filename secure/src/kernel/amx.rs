@@ -168,18 +168,13 @@ fn patch(view: View, (i, end): (usize, usize), (p, to): (usize, usize)) -> [[u64
     let mut patch = [[0; DEEP]; SIDE];
     if view.transposed {
         for q in 0..depth {
-            let (data, plus) = view.stored(p + q, i, i + rows);
-            for r in 0..rows {
-                patch[r][q] = data[r].wrapping_add(plus.map_or(0, |s| s[r]));
+            for (r, &x) in view.stored(p + q, i, i + rows).iter().enumerate() {
+                patch[r][q] = x;
             }
         }
     } else {
         for (r, row) in patch.iter_mut().enumerate().take(rows) {
-            let (data, plus) = view.stored(i + r, p, p + depth);
-            row[..depth].copy_from_slice(data);
-            for (x, &y) in row.iter_mut().zip(plus.unwrap_or_default()) {
-                *x = x.wrapping_add(y);
-            }
+            row[..depth].copy_from_slice(view.stored(i + r, p, p + depth));
         }
     }
     patch

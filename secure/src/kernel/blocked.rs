@@ -157,10 +157,10 @@ pub(super) fn rows<T: Tile>(tile: T, a: View, (first, end): (usize, usize), bloc
     buffer.give_back(&LEFT);
 }
 
-/// A transposed operand of one slice can be read where it lies: a strip is a few columns of the stored matrix. Unless its rows are so far
+/// A transposed operand can be read where it lies: a strip is a few columns of the stored matrix. Unless its rows are so far
 /// apart that the strip's lines would compete for a few sets of the cache.
 fn readable_in_place(a: View) -> bool {
-    a.transposed && a.is_plain() && !a.stored_cols().is_multiple_of(128)
+    a.transposed && !a.stored_cols().is_multiple_of(128)
 }
 
 #[repr(align(64))]
@@ -203,17 +203,14 @@ impl Out<'_> {
 fn pack_left<T: Tile>(a: View, (i, end): (usize, usize), (from, to): (usize, usize), buffer: &mut [u64]) {
     if a.transposed {
         for p in from..to {
-            let (data, plus) = a.stored(p, i, end);
-            for r in (0..end - i).step_by(T::ROWS) {
-                let height = T::ROWS.min(end - i - r);
-                let target = &mut buffer[r * ROW_STEP + (p - from) * T::ROWS..][..height];
-                copy(target, &data[r..r + height], plus.map(|s| &s[r..r + height]));
+            for (q, strip) in a.stored(p, i, end).chunks(T::ROWS).enumerate() {
+                let target = &mut buffer[q * T::ROWS * ROW_STEP + (p - from) * T::ROWS..];
+                target[..strip.len()].copy_from_slice(strip);
             }
         }
     } else {
         for r in i..end {
-            let (data, plus) = a.stored(r, from, to);
-            copy(&mut buffer[(r - i) * ROW_STEP..][..to - from], data, plus);
+            buffer[(r - i) * ROW_STEP..][..to - from].copy_from_slice(a.stored(r, from, to));
         }
     }
 }
@@ -230,32 +227,19 @@ fn pack_right<T: Tile>(b: View, (from, to): (usize, usize), (j, end): (usize, us
                 panel.fill(0);
             }
             for c in 0..cols {
-                let (data, plus) = b.stored(first + c, from, to);
-                for p in 0..depth {
-                    panel[p * T::COLS + c] = data[p].wrapping_add(plus.map_or(0, |s| s[p]));
+                for (p, &x) in b.stored(first + c, from, to).iter().enumerate() {
+                    panel[p * T::COLS + c] = x;
                 }
             }
         } else {
             for (p, row) in panel.chunks_exact_mut(T::COLS).enumerate() {
-                let (data, plus) = b.stored(from + p, first, first + cols);
+                let data = b.stored(from + p, first, first + cols);
                 if cols == T::COLS {
-                    copy(&mut row[..T::COLS], &data[..T::COLS], plus.map(|s| &s[..T::COLS]));
+                    row[..T::COLS].copy_from_slice(&data[..T::COLS]);
                 } else {
-                    copy(&mut row[..cols], data, plus);
+                    row[..cols].copy_from_slice(data);
                     row[cols..].fill(0);
                 }
-            }
-        }
-    }
-}
-
-#[inline(always)]
-fn copy(target: &mut [u64], data: &[u64], plus: Option<&[u64]>) {
-    match plus {
-        None => target.copy_from_slice(data),
-        Some(plus) => {
-            for ((t, &x), &y) in target.iter_mut().zip(data).zip(plus) {
-                *t = x.wrapping_add(y);
             }
         }
     }

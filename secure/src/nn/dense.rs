@@ -4,7 +4,8 @@ use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
 use crate::party::Party;
 use crate::protocol::compare::sign;
-use crate::protocol::multiply::{Matrix, matmul_parts, multiply};
+use crate::protocol::matmul::{Left, Matrix, matmul_parts};
+use crate::protocol::multiply::multiply;
 use crate::protocol::select::select_with_bit;
 use crate::protocol::truncate::truncate_product;
 use crate::share::{Parts, Share};
@@ -26,7 +27,7 @@ pub struct LayerShare {
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
-pub async fn forward(p: &Party, x: Matrix<'_>, layer: &LayerShare, name: &str) -> Result<Share> {
+pub async fn forward(p: &Party, x: Left<'_>, layer: &LayerShare, name: &str) -> Result<Share> {
     let f = p.fixed.fraction_bits;
     let mut z = matmul_parts(p, x, &layer.weights)?;
     if layer.bias.len() != z.cols {
@@ -74,7 +75,7 @@ pub async fn backward(p: &Party, g: &Share, layer: &LayerShare, mask: &Share, na
 ///
 /// # Errors
 /// Shapes do not fit.
-pub fn gradients(p: &Party, x: Matrix<'_>, g: &Share) -> Result<(Parts, Share)> {
+pub fn gradients(p: &Party, x: Left<'_>, g: &Share) -> Result<(Parts, Share)> {
     let db = g.sum_rows();
     Ok((matmul_parts(p, x.t(), g)?, if planted(Fault::BiasGradient) { db.scale(0) } else { db }))
 }

@@ -8,7 +8,8 @@ use crate::join::join_all;
 use crate::party::Party;
 use crate::protocol::argmax::argmax;
 use crate::protocol::convert::to_ring;
-use crate::protocol::multiply::{Matrix, dot_rows};
+use crate::protocol::matmul::Left;
+use crate::protocol::multiply::dot_rows;
 use crate::protocol::reveal::reveal;
 use crate::share::Share;
 use reference::spec::{ProbePoint, TrainSpec};
@@ -20,11 +21,11 @@ struct Forward {
     logits: Share,
 }
 
-async fn run_forward(p: &Party, layers: &[LayerShare], x: Matrix<'_>) -> Result<Forward> {
+async fn run_forward(p: &Party, layers: &[LayerShare], x: Left<'_>) -> Result<Forward> {
     let n = layers.len();
     let (mut activations, mut masks): (Vec<Share>, Vec<Share>) = (Vec::new(), Vec::new());
     for (l, layer) in (1..).zip(layers) {
-        let input = activations.last().map_or(x, Matrix::from);
+        let input = activations.last().map_or(x, Left::from);
         let z = forward(p, input, layer, &format!("layer{l}/forward")).await?;
         if l == n {
             p.probe(ProbePoint::Logits, &z);
@@ -47,7 +48,7 @@ pub async fn step(
     p: &Party,
     spec: &TrainSpec,
     layers: &mut [LayerShare],
-    x: Matrix<'_>,
+    x: Left<'_>,
     y: &Share,
 ) -> Result<(HeadShare, Share)> {
     let sgd = spec.sgd.units(spec.fixed).map_err(|e| Error::misuse(e.0))?;
@@ -59,7 +60,7 @@ pub async fn step(
     let mut g = head.gradient.clone();
     let mut gradient_of = Vec::with_capacity(layers.len());
     for l in (1..=layers.len()).rev() {
-        let input = if l == 1 { x } else { Matrix::from(&activations[l - 2]) };
+        let input = if l == 1 { x } else { Left::from(&activations[l - 2]) };
         let (dw, db) = gradients(p, input, &g)?;
         p.probe_parts(ProbePoint::WeightGradient(l), &dw);
         p.probe(ProbePoint::BiasGradient(l), &db);
@@ -79,12 +80,12 @@ pub async fn step(
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
-pub async fn logits(p: &Party, layers: &[LayerShare], x: Matrix<'_>) -> Result<Share> {
+pub async fn logits(p: &Party, layers: &[LayerShare], x: Left<'_>) -> Result<Share> {
     Ok(run_forward(p, layers, x).await?.logits)
 }
 
 /// Indicators of the predicted class, (classes, batch): argmax of the logits, ties to the lowest index.
-async fn predicted(p: &Party, layers: &[LayerShare], x: Matrix<'_>) -> Result<Share> {
+async fn predicted(p: &Party, layers: &[LayerShare], x: Left<'_>) -> Result<Share> {
     let logits = logits(p, layers, x).await?;
     to_ring(p, &argmax(p, &logits.transpose()).await?).await
 }
@@ -93,7 +94,7 @@ async fn predicted(p: &Party, layers: &[LayerShare], x: Matrix<'_>) -> Result<Sh
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
-pub async fn predict(p: &Party, layers: &[LayerShare], x: Matrix<'_>) -> Result<Vec<i64>> {
+pub async fn predict(p: &Party, layers: &[LayerShare], x: Left<'_>) -> Result<Vec<i64>> {
     let winner = predicted(p, layers, x).await?;
     let mut class = Share::zeros(1, winner.cols);
     for c in 0..winner.rows {
@@ -106,7 +107,7 @@ pub async fn predict(p: &Party, layers: &[LayerShare], x: Matrix<'_>) -> Result<
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
-pub async fn count_correct(p: &Party, layers: &[LayerShare], x: Matrix<'_>, y: &Share) -> Result<i64> {
+pub async fn count_correct(p: &Party, layers: &[LayerShare], x: Left<'_>, y: &Share) -> Result<i64> {
     let winner = predicted(p, layers, x).await?;
     let n = winner.len();
     let hits = dot_rows(p, &winner.reshape(1, n), &y.transpose().reshape(1, n)).await?;

@@ -1,6 +1,6 @@
-//! Element-wise and matrix products.
+//! Element-wise products, and what makes shares of the additive parts of any product.
 //!
-//! computes   z = x y (element-wise, row by row, or as matrices), wrapping
+//! computes   z = x y (element-wise or row by row), wrapping
 //! requires   matching shapes
 //! cost       1 round, 24 bytes a result element, all parties ([`RESHARE`]); the local parts alone cost nothing
 //! reveals    nothing: every message is masked with a fresh sharing of zero
@@ -12,17 +12,15 @@
 //! party 2 (x2, x0; y2, y0)   x0 y2 + x2 y0                    covers 02 20
 //! ```
 //!
-//! No choice does with four: a party that makes do with one product needs both diagonal terms of its 2 x 2 block odd or, more
-//! exactly, invertible with product 1, and over Z_2^64 at most one party's block can be so.
+//! Matrices make do with three (`matmul.rs`).
 
-use crate::clock::Phase;
 use crate::cost::Cost;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fault::{Fault, planted};
-use crate::kernel::{Kernel, View, wide_fn};
+use crate::kernel::wide_fn;
 use crate::net::Neighbour;
 use crate::party::{Party, PartyId, same_shape};
-use crate::share::{Factor, Parts, Share};
+use crate::share::{Parts, Share};
 use crate::words::Words;
 
 /// Resharing three additive parts.
@@ -77,104 +75,6 @@ fn product(id: PartyId, a: u64, b: u64, c: u64, d: u64) -> u64 {
         PartyId::P2 if planted(Fault::CrossTerm) => a.wrapping_mul(d),
         PartyId::P2 => b.wrapping_mul(c).wrapping_add(a.wrapping_mul(d)),
     }
-}
-
-/// A shared matrix as a product reads it.
-#[derive(Clone, Copy)]
-pub struct Matrix<'a> {
-    held: Held<'a>,
-    rows: usize,
-    cols: usize,
-    transposed: bool,
-}
-
-#[derive(Clone, Copy)]
-enum Held<'a> {
-    Both(&'a [u64], &'a [u64]),
-    Sum(&'a [u64]),
-}
-
-impl<'a> Matrix<'a> {
-    /// The transpose.
-    #[must_use]
-    pub fn t(self) -> Self {
-        Matrix { transposed: !self.transposed, ..self }
-    }
-
-    /// (rows, columns) as the product sees them.
-    pub fn shape(&self) -> (usize, usize) {
-        if self.transposed { (self.cols, self.rows) } else { (self.rows, self.cols) }
-    }
-
-    fn view(&self, component: &'a [u64]) -> View<'a> {
-        let view = View::new(component, self.rows, self.cols);
-        if self.transposed { view.t() } else { view }
-    }
-
-    fn own(&self) -> View<'a> {
-        match self.held {
-            Held::Both(own, _) => self.view(own),
-            Held::Sum(_) => unreachable!("only party 0 keeps sums, and it multiplies nothing else"),
-        }
-    }
-
-    fn next(&self) -> View<'a> {
-        match self.held {
-            Held::Both(_, next) => self.view(next),
-            Held::Sum(_) => unreachable!("only party 0 keeps sums, and it multiplies nothing else"),
-        }
-    }
-
-    fn both(&self) -> View<'a> {
-        match self.held {
-            Held::Both(own, next) => self.view(own).plus(next),
-            Held::Sum(sum) => self.view(sum),
-        }
-    }
-}
-
-impl<'a> From<&'a Share> for Matrix<'a> {
-    fn from(share: &'a Share) -> Self {
-        Matrix { held: Held::Both(&share.own, &share.next), rows: share.rows, cols: share.cols, transposed: false }
-    }
-}
-
-impl<'a> From<&'a Factor> for Matrix<'a> {
-    fn from(factor: &'a Factor) -> Self {
-        let held = match &factor.next {
-            Some(next) => Held::Both(&factor.own, next),
-            None => Held::Sum(&factor.own),
-        };
-        Matrix { held, rows: factor.rows, cols: factor.cols, transposed: false }
-    }
-}
-
-/// The additive parts of the matrix product x y: local.
-///
-/// # Errors
-/// Inner dimensions differ.
-pub fn matmul_parts<'x, 'y>(p: &Party, x: impl Into<Matrix<'x>>, y: impl Into<Matrix<'y>>) -> Result<Parts> {
-    let (x, y): (Matrix, Matrix) = (x.into(), y.into());
-    let ((rows, inner), (inner_y, cols)) = (x.shape(), y.shape());
-    if inner != inner_y {
-        return Err(Error::misuse(format!("matrix product: inner dimensions {inner} and {inner_y} differ")));
-    }
-    let mut part = Words::unset(rows * cols);
-    p.mark(Phase::Other);
-    let mut add = |x, y, more| Kernel::selected().matmul_in(p.pieces, x, y, &mut part, more);
-    match p.id {
-        PartyId::P0 => add(x.both(), y.both(), false),
-        PartyId::P1 => {
-            add(x.own(), y.next(), false);
-            add(x.next(), y.both(), true);
-        }
-        PartyId::P2 => {
-            add(x.next(), y.own(), false);
-            add(x.own(), y.next(), true);
-        }
-    }
-    p.mark(Phase::MatrixProducts);
-    Ok(Parts { rows, cols, part })
 }
 
 /// Turns additive parts into a replicated share. Party i keeps its masked part as component i and sends it to party i - 1.
@@ -248,29 +148,5 @@ mod tests {
         assert_eq!(open(&z), a.iter().zip(&b).map(|(a, b)| a.wrapping_mul(*b)).collect::<Vec<_>>());
         assert_eq!((spent.rounds, spent.bytes * 8), (RESHARE.rounds, RESHARE.bits_per_element * 99));
         assert_eq!(spent.messages, 3);
-    }
-
-    #[test]
-    fn matrix_products_transposed_and_gathered() {
-        let (m, k, n) = (5, 7, 3);
-        let (a, b) = (random(9 * k, 3), random(k * n, 4));
-        let rows = [8u32, 0, 3, 3, 1];
-        let (x, y) = (share(9, k, &a), share(k, n, &b));
-        let batch = |p: &Party| Factor::new(p.id, x[p.id.index()].clone()).gather(&rows);
-        let (z, ..) = world(FixedSpec::default(), Rounding::Nearest, |p| {
-            let (x, y) = (batch(p), &y[p.id.index()]);
-            let product = matmul_parts(p, &x, y)?;
-            let transposed = matmul_parts(p, Matrix::from(y).t(), Matrix::from(&x).t())?;
-            p.run(async { reshare(p, product).await?.minus(&reshare(p, transposed).await?.transpose()) })
-        });
-        assert_eq!(open(&z), vec![0; m * n]);
-        let (z, ..) = world(FixedSpec::default(), Rounding::Nearest, |p| {
-            let parts = matmul_parts(p, &batch(p), &y[p.id.index()])?;
-            p.run(reshare(p, parts))
-        });
-        let want = |i: usize, j: usize| {
-            (0..k).fold(0i64, |s, q| s.wrapping_add(a[rows[i] as usize * k + q].wrapping_mul(b[q * n + j])))
-        };
-        assert_eq!(open(&z), (0..m * n).map(|e| want(e / n, e % n)).collect::<Vec<_>>());
     }
 }

@@ -227,6 +227,14 @@ impl Share {
         }
     }
 
+    /// The two components as a matrix product tells them apart (`protocol/matmul.rs`): at parties 1 and 2 the middle one, component 2, comes second.
+    pub(crate) fn far_and_middle(&self, id: PartyId) -> (&Words, &Words) {
+        match id {
+            PartyId::P1 => (&self.own, &self.next),
+            PartyId::P0 | PartyId::P2 => (&self.next, &self.own),
+        }
+    }
+
     /// This party's additive part of the same value: component i.
     pub fn parts(&self) -> Parts {
         Parts { rows: self.rows, cols: self.cols, part: self.own.clone() }

@@ -1,34 +1,66 @@
-use super::{Share, pick};
-use crate::party::PartyId;
+use super::{Share, lowest, pick};
+use crate::error::Result;
+use crate::kernel::{Bits, wide_fn};
+use crate::party::{PartyId, same_shape};
 use crate::words::Words;
 
-/// A shared matrix that is only ever multiplied, as training data are. Party 0 multiplies the sum of its two components and keeps
-/// nothing else: a sixth less memory over the three parties, and no addition in every product.
+/// The left operand of matrix products as a party multiplies it (`protocol/matmul.rs`): one matrix of words and, at parties 1 and 2, one of bits, made from
+/// the two components of a share. What is only ever multiplied, as training data are, is kept in this form: half the memory of a share.
 #[derive(Debug, Clone)]
 pub struct Factor {
     /// Rows of the matrix.
     pub rows: usize,
     /// Columns of the matrix.
     pub cols: usize,
-    pub(crate) own: Words,
-    pub(crate) next: Option<Words>,
+    pub(crate) words: Words,
+    pub(crate) bits: Option<Words>,
 }
 
 impl Factor {
     /// From a replicated share.
-    pub fn new(id: PartyId, share: Share) -> Self {
-        let Share { rows, cols, mut own, next } = share;
-        if id == PartyId::P0 {
-            own.iter_mut().zip(&next).for_each(|(a, b)| *a = a.wrapping_add(*b));
-            return Factor { rows, cols, own, next: None };
+    pub fn new(id: PartyId, share: &Share) -> Self {
+        let (far, middle) = share.far_and_middle(id);
+        let mut words = Words::unset(far.len());
+        combine(id, far, middle, &mut words);
+        let bits = (id != PartyId::P0).then(|| lowest(middle, share.rows, share.cols));
+        Factor { rows: share.rows, cols: share.cols, words, bits }
+    }
+
+    /// No rows yet, with room for `rows`.
+    pub fn with_capacity(id: PartyId, rows: usize, cols: usize) -> Self {
+        let bits = (id != PartyId::P0).then(|| Words::with_capacity(rows * Bits::words_for(cols)));
+        Factor { rows: 0, cols, words: Words::with_capacity(rows * cols), bits }
+    }
+
+    /// Appends the rows of a share of the same party.
+    ///
+    /// # Errors
+    /// Widths differ.
+    pub fn extend(&mut self, id: PartyId, share: &Share) -> Result<()> {
+        same_shape("extend", (0, self.cols), (0, share.cols))?;
+        let more = Factor::new(id, share);
+        self.words.extend_from_slice(&more.words);
+        if let (Some(bits), Some(more)) = (&mut self.bits, &more.bits) {
+            bits.extend_from_slice(more);
         }
-        Factor { rows, cols, own, next: Some(next) }
+        self.rows += more.rows;
+        Ok(())
     }
 
     /// The rows with these (public) numbers: a batch.
     #[must_use]
     pub fn gather(&self, rows: &[u32]) -> Self {
-        let pick = |component: &[u64]| pick(component, self.cols, rows);
-        Factor { rows: rows.len(), cols: self.cols, own: pick(&self.own), next: self.next.as_deref().map(pick) }
+        let bits = self.bits.as_ref().map(|bits| pick(bits, Bits::words_for(self.cols), rows));
+        Factor { rows: rows.len(), cols: self.cols, words: pick(&self.words, self.cols, rows), bits }
+    }
+}
+
+wide_fn! {
+    fn combine(id: PartyId, far: &[u64], middle: &[u64], out: &mut [u64]) {
+        let pairs = out.iter_mut().zip(far.iter().zip(middle));
+        match id {
+            PartyId::P0 => pairs.for_each(|(out, (&a, &b))| *out = a.wrapping_sub(b)),
+            _ => pairs.for_each(|(out, (&a, &b))| *out = a.wrapping_add(b >> 1)),
+        }
     }
 }

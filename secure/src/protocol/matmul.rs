@@ -1,0 +1,221 @@
+//! The matrix product, with one product of words a party.
+//!
+//! computes   z = x y, wrapping, as additive parts
+//! requires   inner dimensions that agree
+//! cost       local: 0 rounds, 0 bytes. Whoever wants shares of z reshares the parts or truncates them
+//! reveals    nothing: each party computes on the components that it holds
+//! source     ours
+//!
+//! The nine terms x_i y_j are to be covered once each. Party i holds components i and j = i + 1 of both operands, so it covers x_i y_j and x_j y_i
+//! and, with weights v and w of its choice, x_i y_i and x_j y_j. The two parties that can cover a term x_i y_i share it: their weights add up to 1. One
+//! product is enough for weights with v w = 1, and the next party's v is then 1 - w = 1 - 1/v, a map that is back after three parties wherever it
+//! starts. So one product each is enough; from v = 2,
+//!
+//! ```text
+//! x y  =  (2 x1 + x2)(2 y1 + y2) / 2  +  (2 x0 + x2)(2 y0 + y2) / 2  -  (x0 - x1)(y0 - y1)
+//! ```
+//!
+//! Something must be halved whatever v is, as v and 1 - v cannot both be odd. So it is halved in the integers: with x2 = 2 h + l, l its lowest bit,
+//! and half of l y2 rounded up by one party and down by the other,
+//!
+//! ```text
+//! party 1 (x1, x2; y1, y2)   (x1 + h)(2 y1 + y2)  +  l (y1 + ceil(y2 / 2))
+//! party 2 (x2, x0; y2, y0)   (x0 + h)(2 y0 + y2)  +  l (y0 + floor(y2 / 2))
+//! party 0 (x0, x1; y0, y1)   (x1 - x0)(y0 - y1)
+//! ```
+//!
+//! A product with bits costs a third of one with words or less (`kernel/bits.rs`). Together that is less than four products of words, where
+//! summing before multiplying leaves five (`multiply.rs`) or, party by party, six. The component that is halved could be any; it is the one that
+//! leaves least to do to party 0, which shares a core with party 1 where there are two.
+
+use crate::clock::Phase;
+use crate::error::{Error, Result};
+use crate::kernel::{Bits, Kernel, View, wide_fn};
+use crate::party::{Party, PartyId};
+use crate::share::{Factor, Parts, Share};
+use crate::words::Words;
+
+/// A shared matrix as a product reads it.
+#[derive(Clone, Copy)]
+pub struct Matrix<'a> {
+    share: &'a Share,
+    transposed: bool,
+}
+
+impl<'a> Matrix<'a> {
+    /// The transpose.
+    #[must_use]
+    pub fn t(self) -> Self {
+        Matrix { transposed: !self.transposed, ..self }
+    }
+
+    /// (rows, columns) as the product sees them.
+    pub fn shape(&self) -> (usize, usize) {
+        if self.transposed { (self.share.cols, self.share.rows) } else { self.share.shape() }
+    }
+
+    fn view<'v>(&self, words: &'v [u64]) -> View<'v> {
+        let view = View::new(words, self.share.rows, self.share.cols);
+        if self.transposed { view.t() } else { view }
+    }
+}
+
+impl<'a> From<&'a Share> for Matrix<'a> {
+    fn from(share: &'a Share) -> Self {
+        Matrix { share, transposed: false }
+    }
+}
+
+/// The left operand of a product: a share, or a [`Factor`] made of it before.
+#[derive(Clone, Copy)]
+pub struct Left<'a> {
+    held: Held<'a>,
+    transposed: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Held<'a> {
+    Share(&'a Share),
+    Factor(&'a Factor),
+}
+
+impl Left<'_> {
+    /// The transpose.
+    #[must_use]
+    pub fn t(self) -> Self {
+        Left { transposed: !self.transposed, ..self }
+    }
+
+    /// (rows, columns) as the product sees them.
+    pub fn shape(&self) -> (usize, usize) {
+        let (rows, cols) = match self.held {
+            Held::Share(share) => share.shape(),
+            Held::Factor(factor) => (factor.rows, factor.cols),
+        };
+        if self.transposed { (cols, rows) } else { (rows, cols) }
+    }
+}
+
+impl<'a> From<&'a Share> for Left<'a> {
+    fn from(share: &'a Share) -> Self {
+        Left { held: Held::Share(share), transposed: false }
+    }
+}
+
+impl<'a> From<Matrix<'a>> for Left<'a> {
+    fn from(Matrix { share, transposed }: Matrix<'a>) -> Self {
+        Left { held: Held::Share(share), transposed }
+    }
+}
+
+impl<'a> From<&'a Factor> for Left<'a> {
+    fn from(factor: &'a Factor) -> Self {
+        Left { held: Held::Factor(factor), transposed: false }
+    }
+}
+
+/// The additive parts of the matrix product x y: local.
+///
+/// # Errors
+/// Inner dimensions differ.
+pub fn matmul_parts<'x, 'y>(p: &Party, x: impl Into<Left<'x>>, y: impl Into<Matrix<'y>>) -> Result<Parts> {
+    let (x, y): (Left, Matrix) = (x.into(), y.into());
+    let ((rows, inner), (inner_y, cols)) = (x.shape(), y.shape());
+    if inner != inner_y {
+        return Err(Error::misuse(format!("matrix product: inner dimensions {inner} and {inner_y} differ")));
+    }
+    let mut part = Words::unset(rows * cols);
+    p.mark(Phase::Other);
+    let made;
+    let left = match x.held {
+        Held::Factor(factor) => factor,
+        Held::Share(share) => {
+            made = Factor::new(p.id, share);
+            &made
+        }
+    };
+    let kernel = Kernel::selected();
+    let (far, middle) = y.share.far_and_middle(p.id);
+    let mut right = Words::unset(y.share.len());
+    if let Some(bits) = &left.bits {
+        halves(p.id, far, middle, &mut right);
+        let turned = x.transposed.then(|| {
+            let mut turned = Words::unset(left.cols * Bits::words_for(left.rows));
+            Bits::new(bits, left.rows, left.cols).transpose(&mut turned);
+            turned
+        });
+        let bits = Bits::new(turned.as_ref().unwrap_or(bits), rows, inner);
+        kernel.bit_matmul_in(p.pieces, bits, y.view(&right), &mut part);
+    }
+    words(p.id, far, middle, &mut right);
+    let view = View::new(&left.words, left.rows, left.cols);
+    let view = if x.transposed { view.t() } else { view };
+    kernel.matmul_in(p.pieces, view, y.view(&right), &mut part, left.bits.is_some());
+    p.mark(Phase::MatrixProducts);
+    Ok(Parts { rows, cols, part })
+}
+
+wide_fn! {
+    /// What multiplies words.
+    fn words(id: PartyId, far: &[u64], middle: &[u64], out: &mut [u64]) {
+        let pairs = out.iter_mut().zip(far.iter().zip(middle));
+        match id {
+            PartyId::P0 => pairs.for_each(|(out, (&a, &b))| *out = b.wrapping_sub(a)),
+            _ => pairs.for_each(|(out, (&a, &b))| *out = a.wrapping_add(a).wrapping_add(b)),
+        }
+    }
+}
+
+wide_fn! {
+    /// What multiplies bits: party 0 rounds up, party 1 down.
+    fn halves(id: PartyId, far: &[u64], middle: &[u64], out: &mut [u64]) {
+        let up = u64::from(id == PartyId::P1);
+        let pairs = out.iter_mut().zip(far.iter().zip(middle));
+        pairs.for_each(|(out, (&a, &b))| *out = a.wrapping_add((b >> 1) + (b & up)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::multiply::reshare;
+    use crate::testing::{open, share, world};
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha12Rng;
+    use reference::spec::{FixedSpec, Rounding};
+
+    fn random(n: usize, seed: u64) -> Vec<i64> {
+        let mut rng = ChaCha12Rng::seed_from_u64(seed);
+        (0..n).map(|_| rng.random()).collect()
+    }
+
+    #[test]
+    fn matrix_products_transposed_and_gathered() {
+        let (m, k, n) = (5, 7, 3);
+        let (a, b) = (random(9 * k, 3), random(k * n, 4));
+        let rows = [8u32, 0, 3, 3, 1];
+        let (x, y) = (share(9, k, &a), share(k, n, &b));
+        let batch = |p: &Party| Factor::new(p.id, &x[p.id.index()]).gather(&rows);
+        let share_of = |p: &Party| x[p.id.index()].gather(&rows);
+        let (z, ..) = world(FixedSpec::default(), Rounding::Nearest, |p| {
+            let (x, y) = (batch(p), &y[p.id.index()]);
+            let product = matmul_parts(p, &x, y)?;
+            let same = matmul_parts(p, &share_of(p), y)?;
+            let transposed = matmul_parts(p, Matrix::from(y).t(), Matrix::from(&share_of(p)).t())?;
+            p.run(async {
+                let product = reshare(p, product).await?;
+                let twice = product.clone().plus(&product)?;
+                twice.minus(&reshare(p, same).await?)?.minus(&reshare(p, transposed).await?.transpose())
+            })
+        });
+        assert_eq!(open(&z), vec![0; m * n]);
+        let (z, ..) = world(FixedSpec::default(), Rounding::Nearest, |p| {
+            let parts = matmul_parts(p, &batch(p), &y[p.id.index()])?;
+            p.run(reshare(p, parts))
+        });
+        let want = |i: usize, j: usize| {
+            (0..k).fold(0i64, |s, q| s.wrapping_add(a[rows[i] as usize * k + q].wrapping_mul(b[q * n + j])))
+        };
+        assert_eq!(open(&z), (0..m * n).map(|e| want(e / n, e % n)).collect::<Vec<_>>());
+    }
+}
