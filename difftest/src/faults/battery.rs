@@ -31,7 +31,7 @@ use secure::protocol::multiply::{dot_rows, multiply, multiply_by_row, reshare};
 use secure::protocol::normalise::normalise;
 use secure::protocol::select::{select, select_sum, select_with_bit};
 use secure::protocol::truncate::truncate;
-use secure::share::{BitShare, Share};
+use secure::share::{BitShare, Factor, Share};
 use secure::words::Words;
 
 use Output::{Bits, Common, Ring};
@@ -49,6 +49,7 @@ pub const STAGES: &[Stage] = &[
     inputs,
     conjunctions,
     products,
+    matrix_products,
     sums,
     signs,
     bits,
@@ -215,39 +216,67 @@ fn conjunctions(lab: &mut Lab, rng: &mut ChaCha12Rng) {
 }
 
 fn products(lab: &mut Lab, rng: &mut ChaCha12Rng) {
-    for (rows, inner, cols) in [(16, 16, 12), (8, rng.random_range(1..40), 8)] {
-        let (x, y) = (anything(rng, rows * inner), anything(rng, rows * inner));
-        let (w, s) = (anything(rng, inner * cols), anything(rng, rows));
+    for (rows, cols) in [(16, 16), (8, rng.random_range(1..40))] {
+        let (x, y, s) = (anything(rng, rows * cols), anything(rng, rows * cols), anything(rng, rows));
         lab.case(
             "multiply",
-            &format!("products of {rows} x {inner} and {inner} x {cols}"),
+            &format!("products of {rows} x {cols} matrices"),
             Nearest,
-            &[share(rows, inner, &x), share(rows, inner, &y), share(inner, cols, &w), column(&s)],
+            &[share(rows, cols, &x), share(rows, cols, &y), column(&s)],
             &Evidence::Algebra,
             async |p: &Party, v| {
-                let matrix = matmul_parts(p, &v[0], &v[2])?;
-                let transposed = matmul_parts(p, Matrix::from(&v[0]).t(), &v[1])?;
                 Ok(vec![
                     Ring(multiply(p, &v[0], &v[1]).await?),
-                    Ring(multiply_by_row(p, &v[0], &v[3]).await?),
+                    Ring(multiply_by_row(p, &v[0], &v[2]).await?),
                     Ring(dot_rows(p, &v[0], &v[1]).await?),
-                    Ring(reshare(p, matrix).await?),
-                    Ring(reshare(p, transposed).await?),
                 ])
             },
             |_| {
-                let times = |a: i64, b: i64| a.wrapping_mul(b);
-                let sum = |v: &mut dyn Iterator<Item = i64>| v.fold(0i64, i64::wrapping_add);
-                let each: Vec<i64> = x.iter().zip(&y).map(|(a, b)| times(*a, *b)).collect();
-                let by_row = x.iter().enumerate().map(|(i, a)| times(*a, s[i / inner])).collect();
-                let dots = each.chunks(inner).map(|r| sum(&mut r.iter().copied())).collect();
-                let matrix = (0..rows * cols)
-                    .map(|e| sum(&mut (0..inner).map(|k| times(x[e / cols * inner + k], w[k * cols + e % cols]))))
-                    .collect();
-                let transposed = (0..inner * inner)
-                    .map(|e| sum(&mut (0..rows).map(|k| times(x[k * inner + e / inner], y[k * inner + e % inner]))))
-                    .collect();
-                Ok(vec![each, by_row, dots, matrix, transposed])
+                let each: Vec<i64> = x.iter().zip(&y).map(|(a, b)| a.wrapping_mul(*b)).collect();
+                let by_row = x.iter().enumerate().map(|(i, a)| a.wrapping_mul(s[i / cols])).collect();
+                let dots = each.chunks(cols).map(|r| r.iter().copied().fold(0, i64::wrapping_add)).collect();
+                Ok(vec![each, by_row, dots])
+            },
+        );
+    }
+}
+
+fn matrix_products(lab: &mut Lab, rng: &mut ChaCha12Rng) {
+    for (rows, inner, cols) in [(16, 16, 12), (8, rng.random_range(1..200), 9)] {
+        let (x, y) = (anything(rng, rows * inner), anything(rng, inner * cols));
+        let z = anything(rng, rows * cols);
+        lab.case(
+            "matmul",
+            &format!("products of {rows} x {inner} and {inner} x {cols}"),
+            Nearest,
+            &[share(rows, inner, &x), share(inner, cols, &y), share(rows, cols, &z)],
+            &Evidence::Algebra,
+            async |p: &Party, v| {
+                let plain = matmul_parts(p, &v[0], &v[1])?;
+                let left = matmul_parts(p, Matrix::from(&v[0]).t(), &v[2])?;
+                let right = matmul_parts(p, &v[2], Matrix::from(&v[1]).t())?;
+                let kept = matmul_parts(p, &Factor::new(p.id, &v[0]), &v[1])?;
+                Ok(vec![
+                    Ring(reshare(p, plain).await?),
+                    Ring(reshare(p, left).await?),
+                    Ring(reshare(p, right).await?),
+                    Ring(reshare(p, kept).await?),
+                ])
+            },
+            |_| {
+                let product = |(m, k, n): (usize, usize, usize),
+                               a: &dyn Fn(usize, usize) -> i64,
+                               b: &dyn Fn(usize, usize) -> i64| {
+                    let term = |e: usize, q: usize| a(e / n, q).wrapping_mul(b(q, e % n));
+                    (0..m * n).map(|e| (0..k).map(|q| term(e, q)).fold(0, i64::wrapping_add)).collect::<Vec<i64>>()
+                };
+                let x = |r: usize, c: usize| x[r * inner + c];
+                let y = |r: usize, c: usize| y[r * cols + c];
+                let z = |r: usize, c: usize| z[r * cols + c];
+                let plain = product((rows, inner, cols), &x, &y);
+                let left = product((inner, rows, cols), &|r, c| x(c, r), &z);
+                let right = product((rows, cols, inner), &z, &|r, c| y(c, r));
+                Ok(vec![plain.clone(), left, right, plain])
             },
         );
     }

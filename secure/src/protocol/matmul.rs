@@ -30,6 +30,7 @@
 
 use crate::clock::Phase;
 use crate::error::{Error, Result};
+use crate::fault::{Fault, planted};
 use crate::kernel::{Bits, Kernel, View, wide_fn};
 use crate::party::{Party, PartyId};
 use crate::share::{Factor, Parts, Share};
@@ -137,7 +138,8 @@ pub fn matmul_parts<'x, 'y>(p: &Party, x: impl Into<Left<'x>>, y: impl Into<Matr
     let kernel = Kernel::selected();
     let (far, middle) = y.share.far_and_middle(p.id);
     let mut right = Words::unset(y.share.len());
-    if let Some(bits) = &left.bits {
+    let bits = left.bits.as_ref().filter(|_| !(planted(Fault::LowBits) && p.id == PartyId::P2));
+    if let Some(bits) = bits {
         halves(p.id, far, middle, &mut right);
         let turned = x.transposed.then(|| {
             let mut turned = Words::unset(left.cols * Bits::words_for(left.rows));
@@ -150,7 +152,7 @@ pub fn matmul_parts<'x, 'y>(p: &Party, x: impl Into<Left<'x>>, y: impl Into<Matr
     words(p.id, far, middle, &mut right);
     let view = View::new(&left.words, left.rows, left.cols);
     let view = if x.transposed { view.t() } else { view };
-    kernel.matmul_in(p.pieces, view, y.view(&right), &mut part, left.bits.is_some());
+    kernel.matmul_in(p.pieces, view, y.view(&right), &mut part, bits.is_some());
     p.mark(Phase::MatrixProducts);
     Ok(Parts { rows, cols, part })
 }
@@ -169,7 +171,7 @@ wide_fn! {
 wide_fn! {
     /// What multiplies bits: party 0 rounds up, party 1 down.
     fn halves(id: PartyId, far: &[u64], middle: &[u64], out: &mut [u64]) {
-        let up = u64::from(id == PartyId::P1);
+        let up = u64::from(id == PartyId::P1 && !planted(Fault::HalvesDown));
         let pairs = out.iter_mut().zip(far.iter().zip(middle));
         pairs.for_each(|(out, (&a, &b))| *out = a.wrapping_add((b >> 1) + (b & up)));
     }
