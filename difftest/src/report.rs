@@ -14,6 +14,7 @@ use crate::model::{Spent, execution_order};
 use crate::saved::Trained;
 use crate::{freerun, lockstep, watch};
 use reference::spec::ProbePoint;
+use secure::kernel::Kernel;
 use serde::Serialize;
 use std::io::Write;
 #[cfg(unix)]
@@ -140,6 +141,8 @@ pub struct CostReport {
     pub integer: Spent,
     /// Three parties.
     pub secure: Spent,
+    /// Which kernel the parties multiplied with.
+    pub kernel: &'static str,
 }
 
 /// Everything a run has to say.
@@ -205,7 +208,7 @@ impl Report {
             divergence: found.divergence.into_iter().map(|(side, verdict)| SideVerdict { side, verdict }).collect(),
             watch: found.watch.into(),
             accuracy: Accuracy { rows: test_rows, f64: found.accuracy.0, secure: found.accuracy.1 },
-            cost: CostReport { f64: f64_side, integer, secure },
+            cost: CostReport { f64: f64_side, integer, secure, kernel: Kernel::selected().name() },
         }
     }
 

@@ -388,22 +388,28 @@ impl Engine {
     /// # Errors
     /// Sizes or labels that do not fit.
     pub fn load_data(&mut self, x: &[i64], labels: &[usize]) -> Result<()> {
+        // Words dealt at a time, so that nobody holds the shares of all rows at once.
+        const DEALT: usize = 1 << 17;
         let (inputs, classes) = (self.spec.network.inputs(), self.spec.network.classes());
         let rows = labels.len();
         if x.len() != rows * inputs {
             return Err(Error::misuse(format!("{} values for a {rows} x {inputs} matrix", x.len())));
         }
         let y = self.deal_labels(labels, classes)?;
-        self.all(y, move |w, y| {
-            w.data = Some((Factor::with_capacity(w.party.id, rows, inputs), y));
+        // What was there before makes room.
+        self.all([(); 3], |w, ()| {
+            w.data = None;
             Ok(())
         })?;
-        // Some rows at a time, so that nobody holds the shares of all of them at once.
-        const DEALT: usize = 1 << 17;
+        let mut dealt = PartyId::ALL.map(|id| Factor::with_capacity(id, rows, inputs));
         for x in x.chunks((DEALT / inputs).max(1) * inputs) {
-            let x = self.deal(x.len() / inputs, inputs, x)?;
-            self.all(x, |w, x| w.data.as_mut().map_or(Ok(()), |(data, _)| data.extend(w.party.id, &x)))?;
+            let shares = self.deal(x.len() / inputs, inputs, x)?;
+            dealt.iter_mut().zip(&shares).try_for_each(|(data, share)| data.extend(share))?;
         }
+        self.all(pair(dealt, y), |w, data| {
+            w.data = Some(data);
+            Ok(())
+        })?;
         Ok(())
     }
 

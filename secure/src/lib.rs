@@ -3,6 +3,7 @@
 //! # Vocabulary
 //! * *share*: x = x_0 + x_1 + x_2; party i holds components i and i + 1 mod 3 ([`share::Share`]). *part*: one of three additive
 //!   summands, one a party ([`share::Parts`]).
+//! * *factor*: what a party multiplies in a matrix product in place of its two components ([`share::Factor`]).
 //! * *stream c*: pseudorandom words known to exactly the two parties that hold component c ([`prg`]).
 //! * *two-sided*: a value as a + b, a known to party 0 and b to parties 1 and 2 ([`share::Share::two_sided`]).
 //! * *reveal*, *truncate*, *sign*: as in the field; every protocol file states what it computes, requires, costs and reveals.

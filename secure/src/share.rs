@@ -9,15 +9,7 @@ pub use arithmetic::{Parts, Share};
 pub use boolean::BitShare;
 pub use factor::Factor;
 
-use crate::kernel::{Bits, lowest_bits};
 use crate::words::Words;
-
-/// The lowest bits of a row-major matrix, as [`Bits`].
-pub(crate) fn lowest(component: &[u64], rows: usize, cols: usize) -> Words {
-    let mut out = Words::unset(rows * Bits::words_for(cols));
-    lowest_bits(component, cols, &mut out);
-    out
-}
 
 /// Rows of a row-major matrix of `cols` columns, by their (public) numbers and in their order.
 fn pick(component: &[u64], cols: usize, rows: &[u32]) -> Words {

@@ -21,7 +21,8 @@ const SMALLEST: u32 = 4;
 const LARGEST: u32 = 20;
 const SIZES: usize = (LARGEST - SMALLEST + 1) as usize;
 
-/// How many vectors of one size a thread keeps to itself, and how many the shelf holds for all.
+/// How many vectors of one size a thread keeps to itself, and how many the shelf holds for all: more than a step has in use at once (some 110, the shares
+/// of logits in an exponential under nearest rounding), and never more than were in use.
 const KEPT: usize = 16;
 const SHELVED: usize = 256;
 

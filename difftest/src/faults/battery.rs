@@ -255,12 +255,15 @@ fn matrix_products(lab: &mut Lab, rng: &mut ChaCha12Rng) {
                 let plain = matmul_parts(p, &v[0], &v[1])?;
                 let left = matmul_parts(p, Matrix::from(&v[0]).t(), &v[2])?;
                 let right = matmul_parts(p, &v[2], Matrix::from(&v[1]).t())?;
-                let kept = matmul_parts(p, &Factor::new(p.id, &v[0]), &v[1])?;
+                let factor = Factor::new(p.id, &v[0]);
+                let kept = matmul_parts(p, &factor, &v[1])?;
+                let kept_left = matmul_parts(p, Left::from(&factor).t(), &v[2])?;
                 Ok(vec![
                     Ring(reshare(p, plain).await?),
                     Ring(reshare(p, left).await?),
                     Ring(reshare(p, right).await?),
                     Ring(reshare(p, kept).await?),
+                    Ring(reshare(p, kept_left).await?),
                 ])
             },
             |_| {
@@ -276,7 +279,7 @@ fn matrix_products(lab: &mut Lab, rng: &mut ChaCha12Rng) {
                 let plain = product((rows, inner, cols), &x, &y);
                 let left = product((inner, rows, cols), &|r, c| x(c, r), &z);
                 let right = product((rows, cols, inner), &z, &|r, c| y(c, r));
-                Ok(vec![plain.clone(), left, right, plain])
+                Ok(vec![plain.clone(), left.clone(), right, plain, left])
             },
         );
     }

@@ -9,7 +9,7 @@
 //! *Completeness.* A claim about every configuration fails by one that contradicts it, and passes once none is missing; a claim about some configuration
 //! passes by one, and fails once none is missing.
 
-use super::cell::{Cell, Setup, Side, mean_and_error};
+use super::cell::{Cell, Epoch, Setup, Side, mean_and_error};
 use super::table1::binomial_error;
 use reference::fixed::divide::reciprocal_error_units;
 use reference::spec::{FixedSpec, Head, Rounding};
@@ -310,10 +310,14 @@ impl<'a> Evidence<'a> {
                         })
                         .collect();
                     let rates = rates.join("; ");
-                    // A rate helps if it lasts, and learns more than the most frequent class; longer runs are judged by their prefix.
+                    // A rate helps if it lasts, learns more than the most frequent class and does not lose most of it again, as a run does that
+                    // left the range and wrapped around; longer runs are judged by their prefix.
                     let helps = cell.attempts.iter().any(|a| {
-                        let end = a.epochs.get(epochs - 1).map_or(0.0, |e| e.accuracy(&cell.setup));
-                        (a.ended.is_none() || a.epochs.len() > epochs) && end >= 2.0 / cell.setup.classes as f64
+                        let accuracy = |e: &Epoch| e.accuracy(&cell.setup);
+                        let end = a.epochs.get(epochs - 1).map_or(0.0, accuracy);
+                        let best = a.epochs.iter().take(epochs).map(accuracy).fold(0.0, f64::max);
+                        let learnt = end >= 2.0 / cell.setup.classes as f64 && end >= best / 2.0;
+                        (a.ended.is_none() || a.epochs.len() > epochs) && learnt
                     });
                     let smaller = cell.setup.spec(&cell.id, cell.last().learning_rate / 2.0).is_ok();
                     if helps {
@@ -795,6 +799,9 @@ pub(crate) mod tests {
         assert_eq!(judged(&everywhere[1..], "relu-grad-20").verdict, Judgement::NotTested, "one depth is missing");
         assert_eq!(judged(&everywhere, "relu-grad-50").verdict, Judgement::NotTested);
         assert_eq!(judged(&[flat("relu-grad-l3-nearest", 0.8, 10.0)], "relu-grad-20").verdict, Judgement::Fail);
+        let mut fallen = flat("relu-grad-l3-nearest", 0.3, 10.0);
+        fallen.attempts[0].epochs[0].correct *= 3;
+        assert_eq!(judged(&[fallen], "relu-grad-20").verdict, Judgement::NotTested, "from 90 % to 30 %");
         // Always the most frequent class: the paper's rule does not fire, and nothing is learnt.
         assert_eq!(judged(&[flat("relu-grad-l3-nearest", 0.1135, 10.0)], "relu-grad-20").verdict, Judgement::NotTested);
         let mut long = cell("secure-relu-grad-l2-prob-s1-e50", &[0.8; 30]);

@@ -231,11 +231,12 @@ fn cost(report: &Report) -> String {
     let each = |s: &Spent| 1e3 * s.seconds / steps;
     let c = &report.cost;
     let mut out = format!(
-        "time per step   f64 {:.2} ms   integer model {:.2} ms   secure {:.2} ms, {:.0} times f64\n",
+        "time per step   f64 {:.2} ms   integer model {:.2} ms   secure {:.2} ms, {:.0} times f64, kernel {}\n",
         each(&c.f64),
         each(&c.integer),
         each(&c.secure),
-        c.secure.seconds / c.f64.seconds.max(1e-9)
+        c.secure.seconds / c.f64.seconds.max(1e-9),
+        c.kernel
     );
     let _ = writeln!(
         out,

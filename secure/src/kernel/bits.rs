@@ -10,6 +10,8 @@
 mod avx512;
 
 use super::Kernel;
+#[cfg(target_arch = "x86_64")]
+use super::avx512::Avx512;
 use super::view::View;
 use super::wide::{Pass, run_wide_for};
 use rayon::prelude::*;
@@ -22,7 +24,7 @@ const GROUP: usize = 4;
 /// Columns of V in a table: one 512-bit vector.
 const COLS: usize = 8;
 
-/// A matrix of bits, 64 a word: bit c mod 64 of word c / 64 of a row is its column c. What is beyond the last column must be 0.
+/// A matrix of bits, 64 a word: bit c mod 64 of word c / 64 of a row is its column c. What is beyond the last column is not looked at.
 #[derive(Clone, Copy, Debug)]
 pub struct Bits<'a> {
     words: &'a [u64],
@@ -73,13 +75,14 @@ pub fn lowest_bits(values: &[u64], cols: usize, out: &mut [u64]) {
     if cols.is_multiple_of(WORD) {
         return super::to_planes(values, 0, 1, out);
     }
+    assert_eq!(out.len(), values.len() / cols * Bits::words_for(cols), "the lowest bits of rows of {cols}");
     let rows = values.chunks_exact(cols).zip(out.chunks_exact_mut(Bits::words_for(cols)));
     rows.for_each(|(row, out)| super::to_planes(row, 0, 1, out));
 }
 
 impl Kernel {
-    /// `out = L · V` over Z_2^64: L is m × k, V is k × n, `out` is m × n row-major. In up to `pieces` pieces, as
-    /// [`matmul_in`](Kernel::matmul_in).
+    /// `out = L · V` over Z_2^64: L is m × k, V is k × n, `out` is m × n row-major. In up to `pieces` pieces of columns, for the threads of the rayon
+    /// pool that it is called in; the result does not depend on their number.
     ///
     /// Panics if the shapes do not fit: a fault of the caller, not of any input.
     pub fn bit_matmul_in(self, pieces: usize, left: Bits, right: View, out: &mut [u64]) {
@@ -90,101 +93,104 @@ impl Kernel {
             return;
         }
         // One panel of the product after another, so that each is a slice of its own whoever makes it.
-        let mut panels = PANELS.take();
-        panels.resize(m * n.div_ceil(COLS), [0; COLS]);
-        let one = |(j, out): (usize, &mut [[u64; COLS]])| {
+        let mut kept = PANELS.take();
+        let panels = n.div_ceil(COLS);
+        kept.resize(kept.len().max(m * panels), Row([0; COLS]));
+        let product = &mut kept[..m * panels];
+        let one = |(j, out): (usize, &mut [Row])| {
             let columns = (j * COLS, n.min((j + 1) * COLS));
             #[cfg(target_arch = "x86_64")]
-            if let (Kernel::Avx512 | Kernel::Amx, Some(sums)) = (self, avx512::Avx512::new()) {
+            if let (Kernel::Avx512 | Kernel::Amx, Some(sums)) = (self, Avx512::new()) {
                 return panel(sums, left, right, columns, out);
             }
             panel(Plain(self), left, right, columns, out);
         };
         // Below this size a piece costs more than it saves.
-        const WORTH_PIECES: usize = 1 << 21;
-        if pieces == 1 || m * k * n < WORTH_PIECES {
-            panels.chunks_mut(m).enumerate().for_each(one);
+        const WORTH_A_PIECE: usize = 1 << 20;
+        let pieces = pieces.min(m * k * n / WORTH_A_PIECE).max(1);
+        if pieces == 1 {
+            product.chunks_mut(m).enumerate().for_each(one);
         } else {
-            panels.par_chunks_mut(m).enumerate().for_each(one);
+            product.par_chunks_mut(m).with_min_len(panels.div_ceil(pieces)).enumerate().for_each(one);
         }
         for (r, row) in out.chunks_exact_mut(n).enumerate() {
             let (whole, rest) = row.as_chunks_mut::<COLS>();
-            let mut row = panels[r..].iter().step_by(m);
-            whole.iter_mut().zip(&mut row).for_each(|(out, panel)| *out = *panel);
-            rest.copy_from_slice(&row.next().map_or([0; COLS], |panel| *panel)[..rest.len()]);
+            let mut panels = product[r..].iter().step_by(m);
+            whole.iter_mut().zip(&mut panels).for_each(|(out, panel)| *out = panel.0);
+            if let Some(last) = panels.next() {
+                rest.copy_from_slice(&last.0[..rest.len()]);
+            }
         }
-        PANELS.set(panels);
+        PANELS.set(kept);
     }
 }
 
 thread_local! {
     /// Kept for the next product: no allocation in the steady state.
-    static PANELS: Cell<Vec<[u64; COLS]>> = const { Cell::new(Vec::new()) };
+    static PANELS: Cell<Vec<Row>> = const { Cell::new(Vec::new()) };
 }
 
-/// The sums of all subsets of four rows of V: number 5 is row 0 plus row 2.
-type Table = [[u64; COLS]; 1 << GROUP];
-
-/// Tables of 64 rows.
+/// Eight columns of a row: one cache line.
+#[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Tables([Table; WORD / GROUP]);
+struct Row([u64; COLS]);
+
+/// The sums of all subsets of four rows of V: number 5 is row 0 plus row 2.
+type Table = [Row; 1 << GROUP];
 
 /// Making tables and picking from them.
 trait Sums: Copy {
     /// The tables of 64 rows. Their numbers 0 are zero before and after.
-    fn fill(self, rows: &[[u64; COLS]; WORD], tables: &mut [Table; WORD / GROUP]);
+    fn fill(self, rows: &[Row; WORD], tables: &mut [Table; WORD / GROUP]);
     /// Adds to row r of `out` what word `r * step` picks, four bits from each table.
-    fn add(self, tables: &[Table], words: &[u64], step: usize, out: &mut [[u64; COLS]]);
+    fn add(self, tables: &[Table], words: &[u64], step: usize, out: &mut [Row]);
 }
 
 /// Columns `j..end` of the product, all rows.
-fn panel(sums: impl Sums, left: Bits, right: View, (j, end): (usize, usize), out: &mut [[u64; COLS]]) {
-    out.fill([0; COLS]);
+fn panel(sums: impl Sums, left: Bits, right: View, (j, end): (usize, usize), out: &mut [Row]) {
+    out.fill(Row([0; COLS]));
     let step = Bits::words_for(left.cols);
-    let mut rows = Rows([[0; COLS]; WORD]);
-    let mut tables = Tables([[[0; COLS]; 1 << GROUP]; WORD / GROUP]);
+    // Rows of V, 0 beyond its last row and column.
+    let mut rows = [Row([0; COLS]); WORD];
+    let mut tables = [[Row([0; COLS]); 1 << GROUP]; WORD / GROUP];
     for w in 0..step {
         let (from, to) = (w * WORD, left.cols.min((w + 1) * WORD));
         if right.transposed {
             for c in j..end {
-                for (row, &x) in rows.0.iter_mut().zip(right.stored(c, from, to)) {
-                    row[c - j] = x;
+                for (row, &x) in rows.iter_mut().zip(right.stored(c, from, to)) {
+                    row.0[c - j] = x;
                 }
             }
         } else {
-            for (row, p) in rows.0.iter_mut().zip(from..to) {
+            for (row, p) in rows.iter_mut().zip(from..to) {
                 match right.stored(p, j, end).try_into() {
-                    Ok(whole) => *row = whole,
-                    Err(_) => row[..end - j].copy_from_slice(right.stored(p, j, end)),
+                    Ok(whole) => row.0 = whole,
+                    Err(_) => row.0[..end - j].copy_from_slice(right.stored(p, j, end)),
                 }
             }
         }
-        rows.0[to - from..].fill([0; COLS]);
-        sums.fill(&rows.0, &mut tables.0);
-        sums.add(&tables.0[..(to - from).div_ceil(GROUP)], &left.words[w..], step, out);
+        rows[to - from..].fill(Row([0; COLS]));
+        sums.fill(&rows, &mut tables);
+        sums.add(&tables[..(to - from).div_ceil(GROUP)], &left.words[w..], step, out);
     }
 }
-
-/// Rows of V, 0 beyond its last row and column.
-#[repr(align(64))]
-struct Rows([[u64; COLS]; WORD]);
 
 /// Plain loops, compiled for the vectors of a kernel.
 #[derive(Clone, Copy)]
 struct Plain(Kernel);
 
 impl Sums for Plain {
-    fn fill(self, rows: &[[u64; COLS]; WORD], tables: &mut [Table; WORD / GROUP]) {
+    fn fill(self, rows: &[Row; WORD], tables: &mut [Table; WORD / GROUP]) {
         run_wide_for(self.0, Fill { rows, tables });
     }
 
-    fn add(self, tables: &[Table], words: &[u64], step: usize, out: &mut [[u64; COLS]]) {
+    fn add(self, tables: &[Table], words: &[u64], step: usize, out: &mut [Row]) {
         run_wide_for(self.0, Add { tables, words, step, out });
     }
 }
 
 struct Fill<'a> {
-    rows: &'a [[u64; COLS]; WORD],
+    rows: &'a [Row; WORD],
     tables: &'a mut [Table; WORD / GROUP],
 }
 
@@ -196,7 +202,7 @@ impl Pass for Fill<'_> {
         for (table, rows) in self.tables.iter_mut().zip(self.rows.as_chunks::<GROUP>().0) {
             for (r, row) in rows.iter().enumerate() {
                 for subset in 0..1 << r {
-                    table[subset + (1 << r)] = plus(table[subset], row);
+                    table[subset + (1 << r)] = plus(table[subset], *row);
                 }
             }
         }
@@ -207,7 +213,7 @@ struct Add<'a> {
     tables: &'a [Table],
     words: &'a [u64],
     step: usize,
-    out: &'a mut [[u64; COLS]],
+    out: &'a mut [Row],
 }
 
 impl Pass for Add<'_> {
@@ -218,7 +224,7 @@ impl Pass for Add<'_> {
         for (out, words) in self.out.iter_mut().zip(self.words.chunks(self.step)) {
             let (mut word, mut sum) = (words[0], *out);
             for table in self.tables {
-                sum = plus(sum, &table[word as usize % (1 << GROUP)]);
+                sum = plus(sum, table[word as usize % (1 << GROUP)]);
                 word >>= GROUP;
             }
             *out = sum;
@@ -227,6 +233,6 @@ impl Pass for Add<'_> {
 }
 
 #[inline(always)]
-fn plus(a: [u64; COLS], b: &[u64; COLS]) -> [u64; COLS] {
-    std::array::from_fn(|c| a[c].wrapping_add(b[c]))
+fn plus(a: Row, b: Row) -> Row {
+    Row(std::array::from_fn(|c| a.0[c].wrapping_add(b.0[c])))
 }

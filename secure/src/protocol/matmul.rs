@@ -4,7 +4,8 @@
 //! requires   inner dimensions that agree
 //! cost       local: 0 rounds, 0 bytes. Whoever wants shares of z reshares the parts or truncates them
 //! reveals    nothing: each party computes on the components that it holds
-//! source     ours
+//! source     R. Cramer, I. Damgård, Y. Ishai, *Share conversion, pseudorandom secret-sharing and applications to secure computation* (TCC 2005), whose
+//!            local conversion to Shamir's shares leaves one product a party over a field; its halves over Z_2^64 are ours
 //!
 //! The nine terms x_i y_j are to be covered once each. Party i holds components i and j = i + 1 of both operands, so it covers x_i y_j and x_j y_i
 //! and, with weights v and w of its choice, x_i y_i and x_j y_j. The two parties that can cover a term x_i y_i share it: their weights add up to 1. One
@@ -24,9 +25,9 @@
 //! party 0 (x0, x1; y0, y1)   (x1 - x0)(y0 - y1)
 //! ```
 //!
-//! A product with bits costs a third of one with words or less (`kernel/bits.rs`). Together that is less than four products of words, where
-//! summing before multiplying leaves five (`multiply.rs`) or, party by party, six. The component that is halved could be any; it is the one that
-//! leaves least to do to party 0, which shares a core with party 1 where there are two.
+//! A product with bits costs a third of one with words on AVX-512 and less on AVX2 (`cargo bench -p secure --bench kernel`). Together that is less than
+//! four products of words, where summing before multiplying leaves five (`multiply.rs`) or, party by party, six. Any component could be the one that is
+//! halved. With component 2 party 0 has least to do, which shares a core with party 1 in a long run on two.
 
 use crate::clock::Phase;
 use crate::error::{Error, Result};
@@ -140,7 +141,7 @@ pub fn matmul_parts<'x, 'y>(p: &Party, x: impl Into<Left<'x>>, y: impl Into<Matr
     let mut right = Words::unset(y.share.len());
     let bits = left.bits.as_ref().filter(|_| !(planted(Fault::LowBits) && p.id == PartyId::P2));
     if let Some(bits) = bits {
-        halves(p.id, far, middle, &mut right);
+        right_halves(p.id, far, middle, &mut right);
         let turned = x.transposed.then(|| {
             let mut turned = Words::unset(left.cols * Bits::words_for(left.rows));
             Bits::new(bits, left.rows, left.cols).transpose(&mut turned);
@@ -149,7 +150,7 @@ pub fn matmul_parts<'x, 'y>(p: &Party, x: impl Into<Left<'x>>, y: impl Into<Matr
         let bits = Bits::new(turned.as_ref().unwrap_or(bits), rows, inner);
         kernel.bit_matmul_in(p.pieces, bits, y.view(&right), &mut part);
     }
-    words(p.id, far, middle, &mut right);
+    right_words(p.id, far, middle, &mut right);
     let view = View::new(&left.words, left.rows, left.cols);
     let view = if x.transposed { view.t() } else { view };
     kernel.matmul_in(p.pieces, view, y.view(&right), &mut part, bits.is_some());
@@ -158,8 +159,8 @@ pub fn matmul_parts<'x, 'y>(p: &Party, x: impl Into<Left<'x>>, y: impl Into<Matr
 }
 
 wide_fn! {
-    /// What multiplies words.
-    fn words(id: PartyId, far: &[u64], middle: &[u64], out: &mut [u64]) {
+    /// What the words of the left operand are multiplied by.
+    fn right_words(id: PartyId, far: &[u64], middle: &[u64], out: &mut [u64]) {
         let pairs = out.iter_mut().zip(far.iter().zip(middle));
         match id {
             PartyId::P0 => pairs.for_each(|(out, (&a, &b))| *out = b.wrapping_sub(a)),
@@ -169,8 +170,8 @@ wide_fn! {
 }
 
 wide_fn! {
-    /// What multiplies bits: party 0 rounds up, party 1 down.
-    fn halves(id: PartyId, far: &[u64], middle: &[u64], out: &mut [u64]) {
+    /// What its bits are multiplied by: party 1 rounds up, party 2 down.
+    fn right_halves(id: PartyId, far: &[u64], middle: &[u64], out: &mut [u64]) {
         let up = u64::from(id == PartyId::P1 && !planted(Fault::HalvesDown));
         let pairs = out.iter_mut().zip(far.iter().zip(middle));
         pairs.for_each(|(out, (&a, &b))| *out = a.wrapping_add((b >> 1) + (b & up)));
@@ -219,5 +220,23 @@ mod tests {
             (0..k).fold(0i64, |s, q| s.wrapping_add(a[rows[i] as usize * k + q].wrapping_mul(b[q * n + j])))
         };
         assert_eq!(open(&z), (0..m * n).map(|e| want(e / n, e % n)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_factor_made_in_parts_and_read_transposed() {
+        let (m, k, n) = (130, 70, 3);
+        let (a, b) = (random(m * k, 5), random(m * n, 6));
+        let (x, y) = (share(m, k, &a), share(m, n, &b));
+        let (z, ..) = world(FixedSpec::default(), Rounding::Nearest, |p| {
+            let mut kept = Factor::with_capacity(p.id, m, k);
+            for (from, to) in [(0, 67), (67, m)] {
+                kept.extend(&x[p.id.index()].row_range(from, to))?;
+            }
+            let parts = matmul_parts(p, Left::from(&kept).t(), &y[p.id.index()])?;
+            p.run(reshare(p, parts))
+        });
+        let want =
+            |i: usize, j: usize| (0..m).fold(0i64, |s, q| s.wrapping_add(a[q * k + i].wrapping_mul(b[q * n + j])));
+        assert_eq!(open(&z), (0..k * n).map(|e| want(e / n, e % n)).collect::<Vec<_>>());
     }
 }

@@ -12,7 +12,7 @@
 //! party 2 (x2, x0; y2, y0)   x0 y2 + x2 y0                    covers 02 20
 //! ```
 //!
-//! Matrices make do with three (`matmul.rs`).
+//! Matrices make do with three and two products with bits (`matmul.rs`), which only pay for matrices.
 
 use crate::cost::Cost;
 use crate::error::Result;

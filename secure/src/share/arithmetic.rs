@@ -227,7 +227,8 @@ impl Share {
         }
     }
 
-    /// The two components as a matrix product tells them apart (`protocol/matmul.rs`): at parties 1 and 2 the middle one, component 2, comes second.
+    /// The two components as a matrix product tells them apart (`protocol/matmul.rs`): at parties 1 and 2 the middle one, component 2, comes second; at
+    /// party 0, which does not have it, component 0 does.
     pub(crate) fn far_and_middle(&self, id: PartyId) -> (&Words, &Words) {
         match id {
             PartyId::P1 => (&self.own, &self.next),

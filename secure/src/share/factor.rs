@@ -1,13 +1,15 @@
-use super::{Share, lowest, pick};
+use super::{Share, pick};
 use crate::error::Result;
-use crate::kernel::{Bits, wide_fn};
+use crate::kernel::{Bits, lowest_bits, wide_fn};
 use crate::party::{PartyId, same_shape};
 use crate::words::Words;
 
-/// The left operand of matrix products as a party multiplies it (`protocol/matmul.rs`): one matrix of words and, at parties 1 and 2, one of bits, made from
-/// the two components of a share. What is only ever multiplied, as training data are, is kept in this form: half the memory of a share.
+/// The left operand of matrix products as a party multiplies it (`protocol/matmul.rs`): one matrix of words and, at parties 1 and 2, one of bits, made
+/// from the two components of a share. What is only ever multiplied, as training data are, is kept in this form: half the memory of a share.
 #[derive(Debug, Clone)]
 pub struct Factor {
+    /// Whose it is.
+    pub id: PartyId,
     /// Rows of the matrix.
     pub rows: usize,
     /// Columns of the matrix.
@@ -19,26 +21,31 @@ pub struct Factor {
 impl Factor {
     /// From a replicated share.
     pub fn new(id: PartyId, share: &Share) -> Self {
+        let (rows, cols) = share.shape();
         let (far, middle) = share.far_and_middle(id);
         let mut words = Words::unset(far.len());
-        combine(id, far, middle, &mut words);
-        let bits = (id != PartyId::P0).then(|| lowest(middle, share.rows, share.cols));
-        Factor { rows: share.rows, cols: share.cols, words, bits }
+        left_words(id, far, middle, &mut words);
+        let bits = (id != PartyId::P0).then(|| {
+            let mut bits = Words::unset(rows * Bits::words_for(cols));
+            lowest_bits(middle, cols, &mut bits);
+            bits
+        });
+        Factor { id, rows, cols, words, bits }
     }
 
     /// No rows yet, with room for `rows`.
     pub fn with_capacity(id: PartyId, rows: usize, cols: usize) -> Self {
         let bits = (id != PartyId::P0).then(|| Words::with_capacity(rows * Bits::words_for(cols)));
-        Factor { rows: 0, cols, words: Words::with_capacity(rows * cols), bits }
+        Factor { id, rows: 0, cols, words: Words::with_capacity(rows * cols), bits }
     }
 
     /// Appends the rows of a share of the same party.
     ///
     /// # Errors
     /// Widths differ.
-    pub fn extend(&mut self, id: PartyId, share: &Share) -> Result<()> {
+    pub fn extend(&mut self, share: &Share) -> Result<()> {
         same_shape("extend", (0, self.cols), (0, share.cols))?;
-        let more = Factor::new(id, share);
+        let more = Factor::new(self.id, share);
         self.words.extend_from_slice(&more.words);
         if let (Some(bits), Some(more)) = (&mut self.bits, &more.bits) {
             bits.extend_from_slice(more);
@@ -51,12 +58,12 @@ impl Factor {
     #[must_use]
     pub fn gather(&self, rows: &[u32]) -> Self {
         let bits = self.bits.as_ref().map(|bits| pick(bits, Bits::words_for(self.cols), rows));
-        Factor { rows: rows.len(), cols: self.cols, words: pick(&self.words, self.cols, rows), bits }
+        Factor { rows: rows.len(), words: pick(&self.words, self.cols, rows), bits, ..*self }
     }
 }
 
 wide_fn! {
-    fn combine(id: PartyId, far: &[u64], middle: &[u64], out: &mut [u64]) {
+    fn left_words(id: PartyId, far: &[u64], middle: &[u64], out: &mut [u64]) {
         let pairs = out.iter_mut().zip(far.iter().zip(middle));
         match id {
             PartyId::P0 => pairs.for_each(|(out, (&a, &b))| *out = a.wrapping_sub(b)),
