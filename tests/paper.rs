@@ -360,11 +360,13 @@ fn in_the_committed_results_nearest_rounding_agrees_with_the_integer_model_in_ev
     for (id, secure) in cells.iter().filter(|(id, _)| id.starts_with("secure-") && id.contains("-nearest-")) {
         let model = cells[id.replacen("secure", "model", 1).as_str()];
         let (secure, model) = (secure.as_array().unwrap(), model.as_array().unwrap());
-        assert_eq!(secure.len(), model.len(), "{id}");
+        let leaves = |attempt: &Value| !attempt["violations"].as_object().unwrap().is_empty();
+        // What a wrapped number does to accuracy is chance: the parties may go on at a rate that the model gives up.
+        assert!(secure.len() == model.len() || secure.len() < model.len() && leaves(&model[secure.len() - 1]), "{id}");
         for (secure, model) in secure.iter().zip(model) {
             assert_eq!(secure["learning_rate"], model["learning_rate"], "{id}");
             let [hits, expected] = [secure, model].map(|side| side["columns"]["correct"].as_array().unwrap());
-            let left_range = !model["violations"].as_object().unwrap().is_empty();
+            let left_range = leaves(model);
             let inside = expected.len() - usize::from(left_range);
             assert_eq!(hits[..inside], expected[..inside], "{id} at {}", model["learning_rate"]);
             assert!(left_range || hits.len() == inside, "{id} at {}", model["learning_rate"]);

@@ -459,11 +459,13 @@ impl<'a> Evidence<'a> {
         cases.finish(&format!("secure cells of softmax under both roundings with {EPOCHS} epochs"))
     }
 
-    /// Best accuracy of the first three quarters, and at the end.
+    /// Best accuracy of the first three quarters, and at the end. `None` for what ends early, and for what loses more than half of its best: that is not
+    /// a decline but a run that left the range.
     fn decline(&self, cells: &[&Cell]) -> Option<(Accuracy, Accuracy)> {
         let end = self.accuracy(cells, EPOCHS)?;
         let early = (1..=EPOCHS * 3 / 4).filter_map(|e| self.accuracy(cells, e));
-        Some((early.max_by(|a, b| a.value.total_cmp(&b.value))?, end))
+        let best = early.max_by(|a, b| a.value.total_cmp(&b.value))?;
+        (end.value >= best.value / 2.0).then_some((best, end))
     }
 
     fn late_decline(&self) -> Claim {
@@ -491,11 +493,11 @@ impl<'a> Evidence<'a> {
                 let (control, nearest) = match cells.map(|c| self.decline(&c)) {
                     [Some(control), Some(nearest)] => (control, nearest),
                     [Some(_), None] => {
-                        cases.open(format!("{at}: ends early, under nearest rounding only"));
+                        cases.open(format!("{at}: ends early or collapses, under nearest rounding only"));
                         continue;
                     }
                     _ => {
-                        cases.note(format!("{at}: ends early"));
+                        cases.note(format!("{at}: ends early or collapses"));
                         continue;
                     }
                 };
@@ -898,6 +900,10 @@ pub(crate) mod tests {
         let ends = cell("model-softmax-l2-nearest-s1-e20", &[0.97; 5]);
         let claim = judged(&but(&[ends, control(&[0.97; 20])]), "late-decline");
         assert_eq!(claim.verdict, Judgement::NotTested, "an end under nearest rounding only is not steady");
+        let collapse: Vec<f64> = (0..20).map(|e| if e < 10 { 0.97 } else { 0.3 }).collect();
+        let collapses = cell("model-softmax-l2-nearest-s1-e20", &collapse);
+        let claim = judged(&but(&[collapses, control(&[0.97; 20])]), "late-decline");
+        assert_eq!(claim.verdict, Judgement::NotTested, "nor is a collapse a decline");
         let cured = cell("model-softmax-l2-nearest-s1-e20-v8", &[0.97; 20]);
         let some = judged(&[plain, cured], "velocity-bits");
         assert_eq!(some.verdict, Judgement::NotTested);
