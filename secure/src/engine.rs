@@ -262,9 +262,7 @@ impl Engine {
 
     /// Splits a secret for the three parties.
     fn deal(&mut self, rows: usize, cols: usize, units: &[i64]) -> Result<[Share; 3]> {
-        if units.len() != rows * cols {
-            return Err(Error::misuse(format!("{} values for a {rows} x {cols} matrix", units.len())));
-        }
+        check_size(units, rows, cols)?;
         self.dealt += 1;
         let seed = self.seed.map(|s| mix(s, 3 + self.dealt));
         deal(rows, cols, units, seed)
@@ -392,9 +390,7 @@ impl Engine {
         const DEALT: usize = 1 << 17;
         let (inputs, classes) = (self.spec.network.inputs(), self.spec.network.classes());
         let rows = labels.len();
-        if x.len() != rows * inputs {
-            return Err(Error::misuse(format!("{} values for a {rows} x {inputs} matrix", x.len())));
-        }
+        check_size(x, rows, inputs)?;
         let y = self.deal_labels(labels, classes)?;
         // What was there before makes room.
         self.all([(); 3], |w, ()| {
@@ -599,6 +595,14 @@ fn mix(seed: u64, n: u64) -> Seed {
 
 fn party_seed(seed: u64, id: PartyId) -> Seed {
     mix(seed, id.index() as u64)
+}
+
+/// Whether there are as many values as the matrix has elements.
+fn check_size(units: &[i64], rows: usize, cols: usize) -> Result<()> {
+    if units.len() == rows * cols {
+        return Ok(());
+    }
+    Err(Error::misuse(format!("{} values for a {rows} x {cols} matrix", units.len())))
 }
 
 fn pair<A, B>(a: [A; 3], b: [B; 3]) -> [(A, B); 3] {

@@ -65,6 +65,14 @@ pub fn share(rows: usize, cols: usize, units: &[i64]) -> [Share; 3] {
     deal(rows, cols, units, None).expect("randomness")
 }
 
+/// Operands from the whole ring, by seed.
+#[cfg(test)]
+pub(crate) fn random(n: usize, seed: u64) -> Vec<i64> {
+    use rand::{Rng, SeedableRng};
+    let mut rng = rand_chacha::ChaCha12Rng::seed_from_u64(seed);
+    (0..n).map(|_| rng.random()).collect()
+}
+
 /// The value behind three shares, with the check that both copies of every component agree.
 pub fn open(shares: &[Share; 3]) -> Vec<i64> {
     reconstruct(shares).expect("copies agree")

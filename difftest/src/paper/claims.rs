@@ -310,13 +310,13 @@ impl<'a> Evidence<'a> {
                         })
                         .collect();
                     let rates = rates.join("; ");
-                    // A rate helps if it lasts, learns more than the most frequent class and does not lose most of it again, as a run does that
-                    // left the range and wrapped around; longer runs are judged by their prefix.
+                    // A rate helps if it lasts, learns more than the most frequent class and does not lose most of it again; longer runs are judged
+                    // by their prefix.
                     let helps = cell.attempts.iter().any(|a| {
                         let accuracy = |e: &Epoch| e.accuracy(&cell.setup);
                         let end = a.epochs.get(epochs - 1).map_or(0.0, accuracy);
                         let best = a.epochs.iter().take(epochs).map(accuracy).fold(0.0, f64::max);
-                        let learnt = end >= 2.0 / cell.setup.classes as f64 && end >= best / 2.0;
+                        let learnt = end >= 2.0 / cell.setup.classes as f64 && !collapsed(best, end);
                         (a.ended.is_none() || a.epochs.len() > epochs) && learnt
                     });
                     let smaller = cell.setup.spec(&cell.id, cell.last().learning_rate / 2.0).is_ok();
@@ -459,13 +459,12 @@ impl<'a> Evidence<'a> {
         cases.finish(&format!("secure cells of softmax under both roundings with {EPOCHS} epochs"))
     }
 
-    /// Best accuracy of the first three quarters, and at the end. `None` for what ends early, and for what loses more than half of its best: that is not
-    /// a decline but a run that left the range.
+    /// Best accuracy of the first three quarters, and at the end. `None` for what ends early or collapses: that is not a decline.
     fn decline(&self, cells: &[&Cell]) -> Option<(Accuracy, Accuracy)> {
         let end = self.accuracy(cells, EPOCHS)?;
         let early = (1..=EPOCHS * 3 / 4).filter_map(|e| self.accuracy(cells, e));
         let best = early.max_by(|a, b| a.value.total_cmp(&b.value))?;
-        (end.value >= best.value / 2.0).then_some((best, end))
+        (!collapsed(best.value, end.value)).then_some((best, end))
     }
 
     fn late_decline(&self) -> Claim {
@@ -620,6 +619,11 @@ fn gradient_bound_of_softmax(side: Side, rounding: Option<Rounding>) -> f64 {
 /// Every depth and rounding of the paper's table.
 fn configurations() -> impl Iterator<Item = (usize, Rounding)> {
     DEPTHS.into_iter().flat_map(|l| Rounding::ALL.map(|r| (l, r)))
+}
+
+/// Whether most of what was learnt is lost, as by a run that left the range and wrapped around.
+fn collapsed(best: f64, end: f64) -> bool {
+    end < best / 2.0
 }
 
 /// A difference of accuracies (0 to 1) and its standard error.

@@ -11,19 +11,19 @@ use crate::protocol::convert::to_ring;
 use crate::protocol::matmul::Left;
 use crate::protocol::multiply::dot_rows;
 use crate::protocol::reveal::reveal;
-use crate::share::Share;
+use crate::share::{Factor, Share};
 use reference::spec::{ProbePoint, TrainSpec};
 
-/// The logits of a batch and what backward needs: activations and masks of the hidden layers.
+/// The logits of a batch and what backward needs: activations, as factors of two products, and masks of the hidden layers.
 struct Forward {
-    activations: Vec<Share>,
+    activations: Vec<Factor>,
     masks: Vec<Share>,
     logits: Share,
 }
 
 async fn run_forward(p: &Party, layers: &[LayerShare], x: Left<'_>) -> Result<Forward> {
     let n = layers.len();
-    let (mut activations, mut masks): (Vec<Share>, Vec<Share>) = (Vec::new(), Vec::new());
+    let (mut activations, mut masks): (Vec<Factor>, Vec<Share>) = (Vec::new(), Vec::new());
     for (l, layer) in (1..).zip(layers) {
         let input = activations.last().map_or(x, Left::from);
         let z = forward(p, input, layer, &format!("layer{l}/forward")).await?;
@@ -34,7 +34,7 @@ async fn run_forward(p: &Party, layers: &[LayerShare], x: Left<'_>) -> Result<Fo
         p.probe(ProbePoint::PreActivation(l), &z);
         let (mask, value) = relu(p, &z).await?;
         p.probe(ProbePoint::Activation(l), &value);
-        activations.push(value);
+        activations.push(Factor::new(p.id, &value));
         masks.push(mask);
     }
     Err(Error::misuse("a network has at least one layer"))

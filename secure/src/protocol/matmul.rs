@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Something must be halved whatever v is, as v and 1 - v cannot both be odd. So it is halved in the integers: with x2 = 2 h + l, l its lowest bit,
-//! and half of l y2 rounded up by one party and down by the other,
+//! and the half of y2 that it multiplies rounded up by one party and down by the other,
 //!
 //! ```text
 //! party 1 (x1, x2; y1, y2)   (x1 + h)(2 y1 + y2)  +  l (y1 + ceil(y2 / 2))
@@ -44,7 +44,7 @@ pub struct Matrix<'a> {
     transposed: bool,
 }
 
-impl<'a> Matrix<'a> {
+impl Matrix<'_> {
     /// The transpose.
     #[must_use]
     pub fn t(self) -> Self {
@@ -54,11 +54,6 @@ impl<'a> Matrix<'a> {
     /// (rows, columns) as the product sees them.
     pub fn shape(&self) -> (usize, usize) {
         if self.transposed { (self.share.cols, self.share.rows) } else { self.share.shape() }
-    }
-
-    fn view<'v>(&self, words: &'v [u64]) -> View<'v> {
-        let view = View::new(words, self.share.rows, self.share.cols);
-        if self.transposed { view.t() } else { view }
     }
 }
 
@@ -148,14 +143,18 @@ pub fn matmul_parts<'x, 'y>(p: &Party, x: impl Into<Left<'x>>, y: impl Into<Matr
             turned
         });
         let bits = Bits::new(turned.as_ref().unwrap_or(bits), rows, inner);
-        kernel.bit_matmul_in(p.pieces, bits, y.view(&right), &mut part);
+        kernel.bit_matmul_in(p.pieces, bits, view(&right, y.share.shape(), y.transposed), &mut part);
     }
     right_words(p.id, far, middle, &mut right);
-    let view = View::new(&left.words, left.rows, left.cols);
-    let view = if x.transposed { view.t() } else { view };
-    kernel.matmul_in(p.pieces, view, y.view(&right), &mut part, bits.is_some());
+    let left = view(&left.words, (left.rows, left.cols), x.transposed);
+    kernel.matmul_in(p.pieces, left, view(&right, y.share.shape(), y.transposed), &mut part, bits.is_some());
     p.mark(Phase::MatrixProducts);
     Ok(Parts { rows, cols, part })
+}
+
+fn view(words: &[u64], (rows, cols): (usize, usize), transposed: bool) -> View<'_> {
+    let view = View::new(words, rows, cols);
+    if transposed { view.t() } else { view }
 }
 
 wide_fn! {
@@ -182,15 +181,8 @@ wide_fn! {
 mod tests {
     use super::*;
     use crate::protocol::multiply::reshare;
-    use crate::testing::{open, share, world};
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha12Rng;
+    use crate::testing::{open, random, share, world};
     use reference::spec::{FixedSpec, Rounding};
-
-    fn random(n: usize, seed: u64) -> Vec<i64> {
-        let mut rng = ChaCha12Rng::seed_from_u64(seed);
-        (0..n).map(|_| rng.random()).collect()
-    }
 
     #[test]
     fn matrix_products_transposed_and_gathered() {

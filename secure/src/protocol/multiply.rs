@@ -129,15 +129,8 @@ pub async fn dot_rows(p: &Party, x: &Share, y: &Share) -> Result<Share> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{open, share, world};
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha12Rng;
+    use crate::testing::{open, random, share, world};
     use reference::spec::{FixedSpec, Rounding};
-
-    fn random(n: usize, seed: u64) -> Vec<i64> {
-        let mut rng = ChaCha12Rng::seed_from_u64(seed);
-        (0..n).map(|_| rng.random()).collect()
-    }
 
     #[test]
     fn products_wrap_as_the_ring_does() {
