@@ -27,6 +27,7 @@ pub mod error;
 pub mod failure;
 #[cfg(feature = "faults")]
 pub mod faults;
+pub mod foreign;
 pub mod freerun;
 pub mod functions;
 pub mod generate;
@@ -41,6 +42,7 @@ pub mod restart;
 pub mod saved;
 pub mod statistics;
 pub mod timing;
+pub mod trace;
 pub mod watch;
 
 pub use cli::main;
