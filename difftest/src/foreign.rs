@@ -22,6 +22,7 @@ pub mod ci;
 pub mod coin;
 pub mod end_to_end;
 pub mod exact;
+#[cfg(feature = "html")]
 pub mod html;
 pub mod judged;
 pub mod number;

@@ -118,3 +118,6 @@ pub fn explain(case: &Case) -> Vec<Cause> {
     }
     causes
 }
+
+#[cfg(test)]
+mod tests;

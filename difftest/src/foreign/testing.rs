@@ -27,7 +27,7 @@ pub fn batch(spec: &TrainSpec, rng: &mut ChaCha12Rng) -> Batch {
     let dim = (spec.sgd.batch, spec.network.inputs());
     let pixels = Array2::from_shape_simple_fn(dim, || if rng.random_bool(0.3) { 0 } else { rng.random_range(0..256i64) });
     Batch {
-        units: pixels.mapv(|p| p << (spec.fixed.fraction_bits - 8)),
+        units: pixels.mapv(|p| p << spec.fixed.fraction_bits >> 8),
         reals: pixels.mapv(|p| p as f64 / 256.0),
         labels: (0..spec.sgd.batch).map(|_| rng.random_range(0..spec.network.classes())).collect(),
     }
@@ -37,25 +37,45 @@ pub fn batch(spec: &TrainSpec, rng: &mut ChaCha12Rng) -> Batch {
 fn start(spec: &TrainSpec, seed: u64) -> Parameters {
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
     let mut start = generate::initial(spec, seed).expect("weights fit");
+    let limit = spec.fixed.one() / 3;
     for layer in &mut start.layers {
-        layer.bias.mapv_inplace(|_| rng.random_range(-20_000..20_000));
-        layer.weight_velocity.mapv_inplace(|_| rng.random_range(-900..900));
-        layer.bias_velocity.mapv_inplace(|_| rng.random_range(-900..900));
+        layer.bias.mapv_inplace(|_| rng.random_range(-limit..limit));
+        layer.weight_velocity.mapv_inplace(|_| rng.random_range(-900..900i64));
+        layer.bias_velocity.mapv_inplace(|_| rng.random_range(-900..900i64));
     }
     start
 }
 
 /// A clean trace of a specification.
 pub fn record(spec: &TrainSpec, steps: usize, seed: u64) -> TraceFile {
+    run(spec, steps, seed, |_, rng| batch(spec, rng))
+}
+
+/// Two steps on batches, and from parameters, that the caller may choose.
+pub fn record_batches(
+    spec: &TrainSpec,
+    seed: u64,
+    next: impl FnMut(&mut Parameters, &mut ChaCha12Rng) -> Batch,
+) -> TraceFile {
+    run(spec, 2, seed, next)
+}
+
+fn run(
+    spec: &TrainSpec,
+    steps: usize,
+    seed: u64,
+    mut next: impl FnMut(&mut Parameters, &mut ChaCha12Rng) -> Batch,
+) -> TraceFile {
     let mut trace = TraceFile::new(export::header("integer model", spec).expect("rates fit"));
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
     let mut side = Integer::with_coins(spec.clone(), Coins::seeded(seed)).expect("a valid specification");
-    side.load(&start(spec, seed)).expect("parameters of this network");
+    let mut before = start(spec, seed);
     for step in 0..steps {
-        let before = side.parameters().expect("the model has parameters");
-        let batch = batch(spec, &mut rng);
+        let batch = next(&mut before, &mut rng);
+        side.load(&before).expect("parameters of this network");
         let done = side.step(&batch, Tape::default()).expect("a step");
         trace.record(step, &before, &batch, &done.tensors);
+        before = side.parameters().expect("the model has parameters");
     }
     trace
 }

@@ -1,9 +1,13 @@
 //! One step of a trace, with the shapes of its tensors checked.
 
 use super::number::Number;
+#[cfg(feature = "mnist")]
 use crate::generate;
-use crate::trace::header::{Header, Numbers};
+use crate::trace::header::Header;
+#[cfg(feature = "mnist")]
+use crate::trace::header::Numbers;
 use crate::trace::{TraceFile, Values};
+#[cfg(feature = "mnist")]
 use ndarray::Array2;
 use std::collections::BTreeMap;
 
@@ -131,6 +135,13 @@ impl<'t> View<'t> {
     }
 
     /// The batch from the MNIST that ships with the project.
+    #[cfg(not(feature = "mnist"))]
+    fn fill_from_data(&mut self, _: &[i64], full: &str) -> Result<(), String> {
+        Err(format!("{full}: this build has no MNIST; record the input, or build with the feature mnist"))
+    }
+
+    /// The batch from the MNIST that ships with the project.
+    #[cfg(feature = "mnist")]
     fn fill_from_data(&mut self, rows: &[i64], full: &str) -> Result<(), String> {
         let data = fixtures::mnist().map_err(|e| e.to_string())?.train;
         let scale = self.header.pixel_scale.ok_or("header: rows need pixel_scale, by which pixels are divided")?;
