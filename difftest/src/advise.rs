@@ -6,17 +6,19 @@
 //! smallest value bits at that precision, by bisection; its last two trials are a format that passes and the one below that does not.
 
 use crate::check::Outcome;
-use crate::check::divergence::{Verdict, Watch};
+use crate::check::divergence::{Evidence, Verdict};
 use crate::check::range::Range;
 use crate::compare::real;
 use crate::config::{Config, Mode};
 use crate::error::Error;
-use crate::lockstep::{self, Evaluation};
-use crate::model::integer::Integer;
-use crate::model::real::Real;
-use crate::model::secure::Secure;
-use crate::model::{Model, Tensors, execution_order};
-use crate::{generate, report, watch};
+use crate::evaluation::Evaluation;
+use crate::explain::health;
+use crate::run::lockstep;
+use crate::side::integer::Integer;
+use crate::side::real::Real;
+use crate::side::secure::Secure;
+use crate::side::{Side, Tensors};
+use crate::{generate, report};
 use fixtures::Dataset;
 use reference::fixed::{Coins, Tape};
 use reference::spec::{FixedSpec, HeadPoint, ProbePoint, SgdUnits, TrainSpec};
@@ -86,7 +88,7 @@ pub struct Advice {
     /// Extents at the starting format.
     pub profile: Vec<Extent>,
     /// The last step at the starting format.
-    pub health: Vec<watch::Layer>,
+    pub health: Vec<health::Layer>,
     /// Every format that was tried.
     pub trials: Vec<Trial>,
     /// The smallest format that passes.
@@ -171,7 +173,7 @@ impl<'a> Training<'a> {
     }
 
     fn train(&self, side: &mut Integer, trial: &mut Trial, seen: &mut impl FnMut(&Tensors<i64>)) -> Result<(), Error> {
-        let (mut range, mut watch) = (Range::default(), Watch::new("integer", trial.fixed));
+        let (mut range, mut watch) = (Range::default(), Evidence::new("integer", trial.fixed));
         for (step, rows) in self.batches.iter().enumerate() {
             let batch = generate::rows(&self.data.train, rows, trial.fixed);
             let done = side.step(&batch, Tape::default())?;
@@ -252,8 +254,6 @@ pub fn run(config: &Config, data: &Dataset) -> Result<Advice, Error> {
             training.smallest(f + 5, VALUE_BITS, |value_bits| FixedSpec { fraction_bits: f, value_bits })?;
         smallest = Some(FixedSpec { fraction_bits: f, value_bits });
     }
-    let mut profile: Vec<_> = integers.0.iter().collect();
-    profile.sort_by_key(|(point, _)| execution_order(point));
     let extent = |(point, &(lo, hi)): (&ProbePoint, &(i64, i64))| {
         let scale = point.scale(spec.fixed, spec.sgd.extra_velocity_bits);
         Extent {
@@ -274,8 +274,8 @@ pub fn run(config: &Config, data: &Dataset) -> Result<Advice, Error> {
         spec: spec.clone(),
         steps: config.steps,
         f64_accuracy,
-        profile: profile.into_iter().map(extent).collect(),
-        health: watch::layers(spec, &last, |v| v as f64, true)?,
+        profile: integers.0.iter().map(extent).collect(),
+        health: health::layers(spec, &last, |v| v as f64, true)?,
         trials: training.trials,
         smallest,
         confirmed,
@@ -394,18 +394,7 @@ mod tests {
     fn config(rounding: Rounding) -> Config {
         let sgd = SgdSpec { batch: 20, learning_rate: 0.5, ..SgdSpec::default() };
         let training = config::Training { head: Head::Softmax, layers: 1, hidden: 8, rounding, epsilon: 0.1, sgd };
-        Config {
-            spec: training.spec(16).unwrap(),
-            mode: Mode::Free,
-            steps: 60,
-            seed: 2,
-            insecure_seed: None,
-            data: None,
-            only_step: None,
-            only_probe: None,
-            loaded: None,
-            replayed: None,
-        }
+        Config { mode: Mode::Free, ..Config::new(training.spec(16).unwrap(), 60, 2) }
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use super::{Report, TensorRow, budget};
 use crate::config::{Config, Mode};
-use crate::freerun::Point;
-use crate::model::Spent;
-use crate::watch;
+use crate::explain::health;
+use crate::run::free::Point;
+use crate::side::Spent;
 use std::fmt::Write;
 
 /// The lines that say what is run, before it is.
@@ -203,13 +203,13 @@ fn training(report: &Report) -> String {
             out,
             "{:<14} {:>20} {:>8.2} % {:>14} {:>14} {:>12} {:>18} {:>18}",
             w.side,
-            watch::losses(w.loss),
+            health::losses(w.loss),
             100.0 * w.accuracy,
             of_range(w.largest_logit),
             of_range(w.largest_weight),
-            watch::dead_units(&w.layers),
-            watch::percentages(&w.layers, |l| l.vanishing),
-            watch::percentages(&w.layers, |l| l.stuck)
+            health::dead_units(&w.layers),
+            health::percentages(&w.layers, |l| l.vanishing),
+            health::percentages(&w.layers, |l| l.stuck)
         );
     }
     let f = report.config.spec.fixed.fraction_bits;

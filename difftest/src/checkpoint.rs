@@ -10,7 +10,7 @@
 //! written as a whole or not at all; files of different saves are not loaded together.
 
 use crate::error::Error;
-use crate::report;
+use crate::output;
 use ndarray::{Array1, Array2};
 use reference::fixed::LayerValues;
 use reference::spec::{NetworkSpec, TrainSpec};
@@ -138,8 +138,8 @@ pub fn save(model: &Path, spec: &TrainSpec, trained: &Trained) -> Result<(), Err
     }
     for (holder, file) in files {
         match holder {
-            Holder::F64 => report::write(&holder.path(model), &file)?,
-            Holder::Party(_) => report::write_private(&holder.path(model), &file)?,
+            Holder::F64 => output::write(&holder.path(model), &file)?,
+            Holder::Party(_) => output::write_private(&holder.path(model), &file)?,
         }
     }
     Ok(())
@@ -265,10 +265,10 @@ fn read(model: &Path, holder: Holder, spec: &TrainSpec, first: Option<&File>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::freerun::Trains as _;
     use crate::generate;
-    use crate::model::secure::Secure;
-    use crate::model::{Model as _, Opens as _};
+    use crate::side::Trains as _;
+    use crate::side::secure::Secure;
+    use crate::side::{Opens as _, Side as _};
     use reference::spec::{FixedSpec, Head, Rounding, SgdSpec};
     use std::fs;
 
