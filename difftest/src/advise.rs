@@ -43,9 +43,9 @@ const VALUE_BITS: u32 = 32;
 pub struct Extent {
     /// Its name.
     pub tensor: String,
-    /// Smallest and largest element of f64.
-    pub f64: (f64, f64),
-    /// The same of the integer model, real.
+    /// Smallest and largest element of the real side.
+    pub real: (f64, f64),
+    /// Smallest and largest element of the integer side, as reals.
     pub integer: (f64, f64),
     /// Bits of the largest magnitude, in units of the tensor's scale.
     pub bits: u32,
@@ -84,7 +84,7 @@ pub struct Advice {
     /// Steps of each training.
     pub steps: usize,
     /// Part of the test set that f64 classifies correctly.
-    pub f64_accuracy: f64,
+    pub real_accuracy: f64,
     /// Extents at the starting format.
     pub profile: Vec<Extent>,
     /// The last step at the starting format.
@@ -137,7 +137,7 @@ struct Training<'a> {
     config: &'a Config,
     data: &'a Dataset,
     batches: Vec<Vec<u32>>,
-    f64_accuracy: f64,
+    real_accuracy: f64,
     trials: Vec<Trial>,
 }
 
@@ -148,7 +148,7 @@ impl<'a> Training<'a> {
 
     /// Accuracy below which a format does not pass.
     fn least_accuracy(&self) -> f64 {
-        let (p, n) = (self.f64_accuracy, self.data.test.len() as f64);
+        let (p, n) = (self.real_accuracy, self.data.test.len() as f64);
         p - DEVIATIONS * (2.0 * p * (1.0 - p) / n).sqrt()
     }
 
@@ -222,16 +222,16 @@ pub fn run(config: &Config, data: &Dataset) -> Result<Advice, Error> {
     for rows in &batches {
         reals.step(&f64_side.step(&generate::rows(&data.train, rows, spec.fixed), Tape::default())?.tensors);
     }
-    let f64_accuracy = Evaluation::of(data, spec.fixed).accuracy(&mut f64_side)?;
+    let real_accuracy = Evaluation::of(data, spec.fixed).accuracy(&mut f64_side)?;
     let classes = spec.network.classes();
-    if f64_accuracy < 2.0 / classes as f64 {
+    if real_accuracy < 2.0 / classes as f64 {
         return Err(Error::Usage(format!(
-            "f64 itself is at chance after {} steps ({:.2} % of {classes} classes), so no format can be judged by training; take more --steps or another --lr",
+            "the real side itself is at chance after {} steps ({:.2} % of {classes} classes), so no format can be judged by training; take more --steps or another --lr",
             config.steps,
-            100.0 * f64_accuracy
+            100.0 * real_accuracy
         )));
     }
-    let mut training = Training { config, data, batches, f64_accuracy, trials: Vec::new() };
+    let mut training = Training { config, data, batches, real_accuracy, trials: Vec::new() };
 
     let mut last = Tensors::new();
     training.trial(spec.fixed, |tensors| {
@@ -258,7 +258,7 @@ pub fn run(config: &Config, data: &Dataset) -> Result<Advice, Error> {
         let scale = point.scale(spec.fixed, spec.sgd.extra_velocity_bits);
         Extent {
             tensor: point.to_string(),
-            f64: reals.0.get(point).copied().unwrap_or_default(),
+            real: reals.0.get(point).copied().unwrap_or_default(),
             integer: (real(lo, scale), real(hi, scale)),
             bits: u64::BITS - lo.unsigned_abs().max(hi.unsigned_abs()).leading_zeros(),
             allowed: allowed(point, spec, &units),
@@ -273,7 +273,7 @@ pub fn run(config: &Config, data: &Dataset) -> Result<Advice, Error> {
         command: config.command(&format!("--mode free --steps {}", config.steps)),
         spec: spec.clone(),
         steps: config.steps,
-        f64_accuracy,
+        real_accuracy,
         profile: integers.0.iter().map(extent).collect(),
         health: health::layers(spec, &last, |v| v as f64, true)?,
         trials: training.trials,
@@ -301,8 +301,8 @@ pub fn text(advice: &Advice) -> String {
         format(start),
         advice.steps,
         "tensor",
-        "f64 min",
-        "f64 max",
+        "real min",
+        "real max",
         "integer min",
         "integer max",
         "bits",
@@ -314,8 +314,8 @@ pub fn text(advice: &Advice) -> String {
             out,
             "{:<26} {:>12.5} {:>12.5} {:>12.5} {:>12.5} {:>5} {:>8} {:>9}",
             e.tensor,
-            e.f64.0,
-            e.f64.1,
+            e.real.0,
+            e.real.1,
             e.integer.0,
             e.integer.1,
             e.bits,
@@ -338,7 +338,7 @@ pub fn text(advice: &Advice) -> String {
     if advice.health.iter().any(|h| h.stuck.is_some_and(|s| s > 0.0)) && advice.spec.sgd.extra_velocity_bits == 0 {
         out.push_str("  --velocity-bits 8 keeps velocities finer and lets them decay\n");
     }
-    let _ = writeln!(out, "\nformats tried; f64 reaches {:.2} %", 100.0 * advice.f64_accuracy);
+    let _ = writeln!(out, "\nformats tried; real reaches {:.2} %", 100.0 * advice.real_accuracy);
     for t in &advice.trials {
         let accuracy = t.accuracy.map_or(format!("stopped at step {}", t.steps), |a| format!("{:.2} %", 100.0 * a));
         let verdict = t.failure.as_ref().map_or("passes".into(), |f| format!("fails: {f}"));
@@ -402,7 +402,7 @@ mod tests {
         let (config, data) = (config(Rounding::Probabilistic), data());
         let advice = run(&config, &data).unwrap();
         let smallest = advice.smallest.expect("the data is easy");
-        assert!(advice.holds() && advice.f64_accuracy > 0.9, "{}", text(&advice));
+        assert!(advice.holds() && advice.real_accuracy > 0.9, "{}", text(&advice));
         let trial = |f, k| {
             let found = advice.trials.iter().find(|t| (t.fixed.fraction_bits, t.fixed.value_bits) == (f, k));
             found.map(|t| t.failure.is_none())

@@ -19,7 +19,7 @@ use secure::kernel::Kernel;
 use serde::Serialize;
 
 /// Version of the JSON report: raised when a field changes its meaning or goes away.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Longer runs report the budget of their steps together only.
 pub const STEPS_SHOWN: usize = 1000;
@@ -111,7 +111,7 @@ impl TensorRow {
 /// The verdict on one side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SideVerdict {
-    /// `f64`, `integer` or `secure`.
+    /// `real`, `integer` or `secure`.
     pub side: &'static str,
     /// What became of it.
     #[serde(flatten)]
@@ -123,9 +123,9 @@ pub struct SideVerdict {
 pub struct Accuracy {
     /// Rows of the test set.
     pub rows: usize,
-    /// Part classified correctly by f64.
-    pub f64: f64,
-    /// The same, secure.
+    /// Part that the real side classifies correctly.
+    pub real: f64,
+    /// Part that the secure side classifies correctly.
     pub secure: f64,
 }
 
@@ -133,7 +133,7 @@ pub struct Accuracy {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CostReport {
     /// Plaintext, real numbers.
-    pub f64: Spent,
+    pub real: Spent,
     /// Plaintext, integers.
     pub integer: Spent,
     /// Three parties.
@@ -189,7 +189,7 @@ struct Common {
 
 impl Report {
     fn new(config: &Config, test_rows: usize, found: Common) -> Self {
-        let [f64_side, integer, secure] = found.spent;
+        let [real, integer, secure] = found.spent;
         Report {
             schema: SCHEMA,
             command: config.command(&format!("--steps {}", config.steps)),
@@ -204,8 +204,8 @@ impl Report {
             checks: found.checks,
             divergence: found.divergence.into_iter().map(|(side, verdict)| SideVerdict { side, verdict }).collect(),
             watch: found.watch.into(),
-            accuracy: Accuracy { rows: test_rows, f64: found.accuracy.0, secure: found.accuracy.1 },
-            cost: CostReport { f64: f64_side, integer, secure, kernel: Kernel::selected().name() },
+            accuracy: Accuracy { rows: test_rows, real: found.accuracy.0, secure: found.accuracy.1 },
+            cost: CostReport { real, integer, secure, kernel: Kernel::selected().name() },
         }
     }
 

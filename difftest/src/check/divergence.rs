@@ -66,7 +66,7 @@ impl std::fmt::Display for Verdict {
 /// One side's evidence.
 #[derive(Debug, Clone)]
 pub struct Evidence {
-    /// `f64`, `integer` or `secure`.
+    /// `real`, `integer` or `secure`.
     pub side: &'static str,
     limit: f64,
     grows: Option<Verdict>,
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn causes_are_told_apart_and_the_first_step_is_kept() {
-        let watch = || Evidence::new("f64", FixedSpec::default());
+        let watch = || Evidence::new("real", FixedSpec::default());
         let logits = |v: f64| Tensors::from([(ProbePoint::Logits, array![[0.0, v]])]);
 
         let mut w = watch();

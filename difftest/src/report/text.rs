@@ -104,7 +104,7 @@ fn table(rows: &[TensorRow], f: u32) -> String {
     }
     let _ = writeln!(
         out,
-        "errors: |secure - f64|, a unit is 2^-{f}; bound: at the element with the largest error; tightness: bound / that error"
+        "errors: |secure - real|, a unit is 2^-{f}; bound: at the element with the largest error; tightness: bound / that error"
     );
     out
 }
@@ -147,11 +147,11 @@ fn curve(points: &[Point]) -> String {
         "accuracy",
         "accuracy",
         "",
-        "f64-secure",
+        "real-secure",
         "two secure",
-        "f64",
+        "real",
         "secure",
-        "f64",
+        "real",
         "secure"
     );
     let loss = |v: Option<Option<f64>>| match v {
@@ -231,11 +231,11 @@ fn cost(report: &Report) -> String {
     let each = |s: &Spent| 1e3 * s.seconds / steps;
     let c = &report.cost;
     let mut out = format!(
-        "time per step   f64 {:.2} ms   integer model {:.2} ms   secure {:.2} ms, {:.0} times f64, kernel {}\n",
-        each(&c.f64),
+        "time per step   real {:.2} ms   integer {:.2} ms   secure {:.2} ms, {:.0} times real, kernel {}\n",
+        each(&c.real),
         each(&c.integer),
         each(&c.secure),
-        c.secure.seconds / c.f64.seconds.max(1e-9),
+        c.secure.seconds / c.real.seconds.max(1e-9),
         c.kernel
     );
     let _ = writeln!(
@@ -270,8 +270,8 @@ pub fn body(report: &Report) -> String {
     let a = &report.accuracy;
     let _ = writeln!(
         out,
-        "\ntest accuracy   f64 {:.2} %   secure {:.2} %   ({} rows)",
-        100.0 * a.f64,
+        "\ntest accuracy   real {:.2} %   secure {:.2} %   ({} rows)",
+        100.0 * a.real,
         100.0 * a.secure,
         a.rows
     );

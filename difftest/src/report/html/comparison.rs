@@ -73,7 +73,7 @@ pub fn comparison(report: &Report) -> String {
     );
     let accuracy = |a: f64| format!("{:.2}", 100.0 * a);
     let sides: [(&str, String, &Spent); 3] = [
-        ("f64", accuracy(report.accuracy.f64), &report.cost.f64),
+        ("real", accuracy(report.accuracy.real), &report.cost.real),
         ("integer model", "–".into(), &report.cost.integer),
         ("secure", accuracy(report.accuracy.secure), &report.cost.secure),
     ];
@@ -133,13 +133,13 @@ fn drift(page: &mut Page, report: &Report) {
     let plot = Plot {
         title: "Drift of the weights".into(),
         description:
-            "Root mean square difference of all weights against steps: f64 to secure, and one secure run to another."
+            "Root mean square difference of all weights against steps: real to secure, and one secure run to another."
                 .into(),
         x: "steps",
         y: "RMS weight difference",
         log: true,
         lowest: None,
-        series: vec![series("f64 to secure", 1, |p| p.drift), series("secure to secure, other coins", 6, |p| p.noise)],
+        series: vec![series("real to secure", 1, |p| p.drift), series("secure to secure, other coins", 6, |p| p.noise)],
     };
     let markup = plot.markup();
     if !report.curve.is_empty() && !markup.is_empty() {
