@@ -5,6 +5,7 @@ use super::claims::{self, Claim};
 use super::{sketch, table1, table2};
 use crate::error::Error;
 use crate::output;
+#[cfg(feature = "html")]
 use crate::report;
 use reference::spec::{NetworkSpec, Rounding};
 use serde::Serialize;
@@ -153,7 +154,9 @@ impl Findings {
         ] {
             output::write(&dir.join(name), text.as_bytes())?;
         }
-        output::write(&dir.join("report.html"), report::html::paper(self).as_bytes())
+        #[cfg(feature = "html")]
+        output::write(&dir.join("report.html"), report::html::paper(self).as_bytes())?;
+        Ok(())
     }
 
     /// Table 1 and the claims, for a terminal.

@@ -2,10 +2,10 @@
 
 use super::training::Flags;
 use super::{Verdict, print};
-use crate::advise;
-use crate::config::{self, Config, Length, Mode};
-use crate::error::Error;
-use crate::output;
+use difftest::advise;
+use difftest::config::{self, Config, Length, Mode};
+use difftest::error::Error;
+use difftest::output;
 use std::path::PathBuf;
 
 /// Flags of `difftest advise`.

@@ -1,17 +1,17 @@
 //! The comparison itself: what `difftest` does without a command.
 
 use super::training::Flags;
-use super::{Verdict, print};
-use crate::check::error_bound;
-use crate::checkpoint::Trained;
-use crate::config::{self, Config, Length, Mode};
-use crate::error::Error;
-use crate::experiment;
-use crate::replay::{Captured, Capturing, StepFile};
-use crate::report::{self, Report};
-use crate::run::{free, lockstep, restart};
-use crate::side::secure::Secure;
-use crate::{checkpoint, output};
+use super::{Verdict, one_of, print};
+use difftest::check::error_bound;
+use difftest::checkpoint::Trained;
+use difftest::config::{self, Config, Length, Mode};
+use difftest::error::Error;
+use difftest::experiment;
+use difftest::replay::{Captured, Capturing, StepFile};
+use difftest::report::{self, Report};
+use difftest::run::{free, lockstep, restart};
+use difftest::side::secure::Secure;
+use difftest::{checkpoint, output};
 use fixtures::Dataset;
 use indicatif::{ProgressBar, ProgressStyle};
 use reference::spec::{FixedSpec, TrainSpec};
@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long, default_value_t = 32)]
     value_bits: u32,
     /// lockstep: all sides start every step from the same weights; free: each side trains on its own
-    #[arg(long, value_enum, default_value_t = Mode::Lockstep)]
+    #[arg(long, value_parser = one_of(&Mode::ALL, Mode::name), default_value = "lockstep")]
     mode: Mode,
     /// Free mode: start again at half the learning rate if, after an epoch, a loss exceeds 100 or accuracy is below 11 % (the paper's rule)
     #[arg(long)]

@@ -1,11 +1,11 @@
 //! `difftest replay`: one recorded training step again, on all sides.
 
 use super::{Verdict, print};
-use crate::check::Outcome;
-use crate::error::Error;
-use crate::output;
-use crate::replay::{self, StepFile};
-use crate::side::secure::Secure;
+use difftest::check::Outcome;
+use difftest::error::Error;
+use difftest::output;
+use difftest::replay::{self, StepFile};
+use difftest::side::secure::Secure;
 use reference::spec::TrainSpec;
 use std::fmt::Write;
 use std::path::PathBuf;
