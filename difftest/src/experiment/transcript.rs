@@ -6,8 +6,8 @@
 //! * no party draws the same words of a stream twice within a step;
 //! * the two copies of every component of every probed tensor agree.
 
-use super::Outcome;
-use super::side::{self, Rows, rows, start};
+use super::parties::{self, Rows, rows, start};
+use crate::check::Outcome;
 use crate::config::Config;
 use crate::error::Error;
 use crate::generate;
@@ -34,7 +34,7 @@ impl Run {
     fn of(spec: &TrainSpec, parameters: &Parameters, rows: &Rows, seed: Option<u64>, n: u64) -> Result<Self, Error> {
         let (mut engine, transcript) = start(spec, parameters, seed, n)?;
         let flat: Vec<_> = rows.units.iter().copied().collect();
-        let report = engine.step(&flat, &rows.labels).map_err(crate::model::secure::failed)?;
+        let report = engine.step(&flat, &rows.labels).map_err(crate::side::secure::failed)?;
         let mut messages = transcript.take();
         messages.sort_by_key(|m| (m.exchange, m.from, m.to));
         Ok(Run { messages, said: report.said, reused: report.reused })
@@ -119,18 +119,18 @@ pub fn check(config: &Config, spec: &TrainSpec, parameters: &Parameters) -> Resu
     let run = |n: u64, parameters, rows| Run::of(spec, parameters, rows, config.insecure_seed, 100 + n);
     let runs = [run(0, &elsewhere, &other)?, run(1, parameters, &own)?, run(2, parameters, &own)?];
     let (summary, wrong) = judge(&runs);
-    Ok(Outcome::new("transcript", summary, wrong.map(|what| side::failure("transcript", config, &what))))
+    Ok(Outcome::new("transcript", summary, wrong.map(|what| parties::failure("transcript", config, &what))))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::side::{self, config};
+    use crate::config::small as config;
     use reference::spec::{Head, Rounding};
 
     fn runs(head: Head, rounding: Rounding) -> [Run; 3] {
         let config = config(head, rounding);
-        let spec = side::spec(&config.spec);
+        let spec = parties::spec(&config.spec);
         let parameters = generate::initial(&spec, 1).unwrap();
         [3, 4, 4].map(|seed| Run::of(&spec, &parameters, &rows(&spec, seed), None, 0).unwrap())
     }
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn parties_with_a_fixed_seed_repeat_themselves_and_fail() {
         let config = config(Head::Softmax, Rounding::Probabilistic);
-        let spec = side::spec(&config.spec);
+        let spec = parties::spec(&config.spec);
         let parameters = generate::initial(&spec, 1).unwrap();
         let run = || Run::of(&spec, &parameters, &rows(&spec, 1), Some(5), 0).unwrap();
         assert!(judge(&[run(), run(), run()]).1.unwrap().contains("were sent before"));

@@ -1,9 +1,8 @@
 //! [`secure::engine`] as a side: three parties on three threads of this process.
 
-use super::{Batch, Model, Opens, Spent, Step, Tensors};
+use super::{Batch, Opens, Side, Spent, Step, Tensors, Trains};
 use crate::error::Error;
-use crate::freerun::Trains;
-use crate::operation::Truncated;
+use crate::explain::origin::Truncated;
 use ndarray::{Array1, Array2};
 use reference::fixed::{LayerUnits, Parameters, Rounded, Tape};
 use reference::spec::TrainSpec;
@@ -90,7 +89,7 @@ impl Secure {
     }
 }
 
-impl Model for Secure {
+impl Side for Secure {
     type Value = i64;
 
     fn name(&self) -> &'static str {
