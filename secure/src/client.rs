@@ -9,7 +9,7 @@ use crate::nn::dense::LayerShare;
 use crate::opened::{LayerUnits, ParameterUnits, Probe, RoundingRecord};
 use crate::party::{Probed, Record, TruncationView};
 use crate::share::Share;
-use reference::spec::Rounding;
+use spec::Rounding;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 

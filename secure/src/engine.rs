@@ -30,7 +30,7 @@ use crate::protocol::input::{Dealt, deal_keyed};
 use crate::share::Share;
 use core_affinity::CoreId;
 use link::{Link, ThreadLink};
-use reference::spec::TrainSpec;
+use spec::TrainSpec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -586,7 +586,7 @@ fn split_spent<T>(answers: [(Spent, T); 3]) -> (Spent, Vec<T>) {
 mod tests {
     use super::*;
     use crate::buffer::Words;
-    use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec};
+    use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec};
 
     fn spec(head: Head, rounding: Rounding) -> TrainSpec {
         TrainSpec {
@@ -665,7 +665,7 @@ mod tests {
     fn a_recorded_step_hands_out_every_tensor_once() {
         use HeadPoint::*;
         use ProbePoint::{Head as OfHead, *};
-        use reference::spec::{Head, HeadPoint, ProbePoint};
+        use spec::{Head, HeadPoint, ProbePoint};
         for (layers, head) in [1, 2, 3].into_iter().flat_map(|l| Head::ALL.map(|h| (l, h))) {
             let network = NetworkSpec::dense(9, 5, 4, layers);
             let of_head = match head {

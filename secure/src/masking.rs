@@ -17,7 +17,7 @@ use crate::protocol::select::{select, select_with_bit};
 use crate::protocol::truncate::truncate;
 use crate::share::{BitShare, Share};
 use crate::testing::world_over;
-use reference::spec::{FixedSpec, Rounding};
+use spec::{FixedSpec, Rounding};
 use std::collections::{BTreeMap, HashSet};
 
 /// Elements of every operand: a multiple of 64, so that no message ends in padding.

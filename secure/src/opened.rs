@@ -3,7 +3,7 @@
 use crate::cost::Spent;
 use crate::id::PartyId;
 use crate::net::recorded::Sent;
-use reference::spec::ProbePoint;
+use spec::ProbePoint;
 
 /// The opened parameters of one layer, row-major ring units.
 #[derive(Debug, Clone, PartialEq, Eq)]

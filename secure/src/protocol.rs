@@ -25,7 +25,7 @@ mod tests {
     use crate::party::Party;
     use crate::share::{BitShare, Share};
     use crate::testing::world;
-    use reference::spec::{FixedSpec, Rounding};
+    use spec::{FixedSpec, Rounding};
 
     /// Elements: whole words of bits.
     const N: usize = 640;

@@ -14,8 +14,8 @@ use crate::party::{Party, Record};
 use crate::protocol::input::Dealt;
 use crate::protocol::matmul::Left;
 use crate::share::{Factor, Share, same_shape};
-use reference::spec::TrainSpec;
 use serde::{Deserialize, Serialize};
+use spec::TrainSpec;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -14,7 +14,7 @@ use crate::protocol::select::{select, select_with_bit};
 use crate::share::same_shape;
 use crate::share::{BitShare, Share};
 use futures_util::try_join;
-use reference::spec::{Head, HeadPoint, ProbePoint};
+use spec::{Head, HeadPoint, ProbePoint};
 
 const AT: &str = "head/divide";
 

@@ -11,7 +11,7 @@ use crate::protocol::convert::to_ring;
 use crate::protocol::matmul::Left;
 use crate::protocol::multiply::dot_rows;
 use crate::share::{Factor, Share};
-use reference::spec::{ProbePoint, TrainSpec};
+use spec::{ProbePoint, TrainSpec};
 
 /// The logits of a batch and what backward needs: activations, as factors of two products, and masks of the hidden layers.
 struct Forward {
