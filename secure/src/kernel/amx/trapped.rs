@@ -92,7 +92,8 @@ unsafe fn execute(code: *const u8, general: &[i64; 23], registers: &mut Register
     }
     let (operand, second, third) = (modrm >> 3 & 7, modrm & 7, prefix >> 3 & 15 ^ 15);
     let in_memory = modrm >> 6 != 3;
-    if !registers.configured && !(opcode == 0x49 && in_memory) {
+    let configures = opcode == 0x49 && in_memory;
+    if !registers.configured && !configures {
         stop("tile instruction without a configuration\n");
     }
     match (opcode, prefix & 3, in_memory) {
