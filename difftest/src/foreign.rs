@@ -6,10 +6,10 @@
 //! * [`number`] and [`exact`]: tensors as integers at a scale or as reals, and exact sums of products;
 //! * [`view`]: one step of a trace with its shapes checked;
 //! * [`allowed`]: the bound of an operation, from the header's rounding;
-//! * [`operation`]: the operations, one a file, and the list of them;
+//! * [`outcome`] and [`operation`]: what an operation answers; the operations, one a file, and the list of them;
 //! * [`judged`]: the errors of one tensor against its bounds;
 //! * [`coin`]: whether coins keep their probabilities;
-//! * [`cause`]: what explains a failure, one cause a file;
+//! * [`case`](mod@case) and [`cause`]: a failure to be explained; what explains a failure, one cause a file;
 //! * [`end_to_end`]: a whole step against real numbers, with the propagated bound;
 //! * [`verdict`]: rows, checks and the whole report;
 //! * [`text`], [`html`] and [`ci`]: the report for people, browsers and build servers.
@@ -17,6 +17,7 @@
 //! What the trace does not hold is not judged: its operation is OPEN, never PASS.
 
 pub mod allowed;
+pub mod case;
 pub mod cause;
 pub mod ci;
 pub mod coin;
@@ -27,6 +28,7 @@ pub mod html;
 pub mod judged;
 pub mod number;
 pub mod operation;
+pub mod outcome;
 pub mod text;
 pub mod verdict;
 pub mod view;

@@ -25,7 +25,7 @@ use super::head::{Decision, HeadRules, RowEnclosure};
 use super::interval::Interval;
 use super::{Errors, gamma};
 use crate::branch::{Ambiguity, Branch};
-use crate::model::Tensors;
+use crate::side::Tensors;
 use ndarray::{Array2, Axis, Zip};
 use reference::fixed::LayerValues;
 use reference::spec::{Head, HeadPoint, ProbePoint, SpecError, TrainSpec};
@@ -202,12 +202,7 @@ fn parts(head: Head) -> Vec<Part> {
 }
 
 /// The head, row by row: the fixed-point enclosure around the logits' radii against the real enclosure at the logits themselves.
-fn head(
-    (spec, errors): (&TrainSpec, &Errors),
-    labels: &[usize],
-    real: &Tensors<f64>,
-    bounds: &mut Bounds,
-) {
+fn head((spec, errors): (&TrainSpec, &Errors), labels: &[usize], real: &Tensors<f64>, bounds: &mut Bounds) {
     let logits = &real[&ProbePoint::Logits];
     let radii = bounds[&ProbePoint::Logits].radius.clone();
     let (batch, classes) = logits.dim();
@@ -324,9 +319,9 @@ fn update(
 pub(super) mod tests {
     use super::*;
     use crate::compare::{self, Comparison};
-    use crate::model::integer::Integer;
-    use crate::model::real::Real;
-    use crate::model::{Batch, Model, Opens};
+    use crate::side::integer::Integer;
+    use crate::side::real::Real;
+    use crate::side::{Batch, Opens, Side};
     use ndarray::Array1;
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha12Rng;

@@ -102,7 +102,9 @@ pub fn matrix() -> Result<Vec<Row>, Error> {
 
 /// The table of `docs/check-faults.md`.
 pub fn table(rows: &[Row]) -> String {
-    let mut out = String::from("| fault | planted at | first failing operation: tensor | cause named | trace |\n| --- | --- | --- | --- | --- |\n");
+    let mut out = String::from(
+        "| fault | planted at | first failing operation: tensor | cause named | trace |\n| --- | --- | --- | --- | --- |\n",
+    );
     for row in rows {
         let (name, place) = (row.fault.name(), row.fault.place());
         let _ = match (&row.found, row.hidden) {

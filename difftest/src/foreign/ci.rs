@@ -13,7 +13,8 @@ pub fn github(report: &Report, file: &str) -> String {
             _ => continue,
         };
         let text = check.failure.as_deref().unwrap_or(&check.summary);
-        let _ = writeln!(out, "::{kind} title={}::{}", property(&format!("{} {}", check.word(), check.name)), data(text));
+        let _ =
+            writeln!(out, "::{kind} title={}::{}", property(&format!("{} {}", check.word(), check.name)), data(text));
     }
     let _ = writeln!(out, "{}", markdown(report, file));
     out
@@ -31,7 +32,13 @@ pub fn markdown(report: &Report, file: &str) -> String {
         let _ = writeln!(
             out,
             "| {} | {} | {} | {} | {} | {:.3} | {bound} | {} |",
-            r.verdict, r.operation, cell(&r.tensor), r.elements, r.outside, r.max_error_units, cell(&why)
+            r.verdict,
+            r.operation,
+            cell(&r.tensor),
+            r.elements,
+            r.outside,
+            r.max_error_units,
+            cell(&why)
         );
     }
     out
@@ -51,7 +58,12 @@ pub fn junit(report: &Report, file: &str) -> String {
         let _ = write!(out, "  <testcase classname=\"{}\" name=\"{}\"", xml(&report.engine), xml(check.name));
         let _ = match (check.word(), &check.failure) {
             ("FAIL", Some(text)) => {
-                writeln!(out, ">\n    <failure message=\"{}\">{}</failure>\n  </testcase>", xml(&check.summary), xml(text))
+                writeln!(
+                    out,
+                    ">\n    <failure message=\"{}\">{}</failure>\n  </testcase>",
+                    xml(&check.summary),
+                    xml(text)
+                )
             }
             ("OPEN", _) => writeln!(out, ">\n    <skipped message=\"{}\"/>\n  </testcase>", xml(&check.summary)),
             _ => writeln!(out, "/>"),

@@ -32,7 +32,13 @@ impl Coins {
 
 /// (coin, its probability) of every element of a tensor that truncates once and is inside its bound.
 pub fn of(judged: &Judged) -> impl Iterator<Item = (bool, f64)> + '_ {
-    judged.fraction.iter().zip(&judged.error).filter(|(r, e)| **r > 0.0 && e.abs() < 1.0).map(|(r, e)| (*e > 0.0, *r)).take(MOST)
+    judged
+        .fraction
+        .iter()
+        .zip(&judged.error)
+        .filter(|(r, e)| **r > 0.0 && e.abs() < 1.0)
+        .map(|(r, e)| (*e > 0.0, *r))
+        .take(MOST)
 }
 
 /// Tests the coins of a tensor; `None` if there are fewer than 32.
@@ -43,12 +49,16 @@ pub fn test(judged: &Judged) -> Option<Coins> {
     }
     let n = coins.len() as f64;
     let mean_error = coins.iter().map(|(up, r)| f64::from(u8::from(*up)) - r).sum::<f64>() / n;
-    Some(Coins {
-        tossed: coins.len() as u64,
-        mean_error,
-        log2_p: statistics::coins(coins.into_iter()),
-        log2_p_repeats: repeats(judged),
-    })
+    Some(Coins { tossed: coins.len() as u64, mean_error, log2_p: unlikely(&coins), log2_p_repeats: repeats(judged) })
+}
+
+/// log2 of the chance of coins as surprising: all together, and those of each quarter of the fractions by themselves.
+fn unlikely(coins: &[(bool, f64)]) -> f64 {
+    let quarter = |k: usize| coins.iter().copied().filter(move |c| ((c.1 * 4.0) as usize).min(3) == k);
+    let all = statistics::coins(coins.iter().copied());
+    let least = (0..4).map(|k| statistics::coins(quarter(k))).fold(all, f64::min);
+    // Five tests: their chances add up.
+    (least + 5f64.log2()).min(0.0)
 }
 
 /// Inputs that occur more than once: if the coins of every group are equal, the chance of that.

@@ -6,8 +6,8 @@ use super::view::View;
 use crate::bound::{Errors, network};
 use crate::check::Outcome as Check;
 use crate::compare::{self, Verdict};
-use crate::model::Batch;
-use crate::model::real::Real;
+use crate::side::Batch;
+use crate::side::real::Real;
 use crate::trace::header::{Header, Numbers, TraceRounding, Truncation};
 use ndarray::Array2;
 use reference::fixed::{LayerValues, Tape};
@@ -35,7 +35,7 @@ pub struct Row {
 /// The walk through a trace.
 pub struct Walk<'h> {
     header: &'h Header,
-    rows: BTreeMap<(u8, usize, u8), Row>,
+    rows: BTreeMap<ProbePoint, Row>,
 }
 
 impl<'h> Walk<'h> {
@@ -50,9 +50,8 @@ impl<'h> Walk<'h> {
         let Some((start, batch)) = inputs(view) else { return };
         let spec = spec(self.header, head);
         let Some(real) = reals(&spec, &start, &batch) else { return };
-        let bounds = errors(self.header, head).and_then(|errors| {
-            network::gradients(&spec, &errors, &start, &batch.reals, &batch.labels, &real).ok()
-        });
+        let bounds = errors(self.header, head)
+            .and_then(|errors| network::gradients(&spec, &errors, &start, &batch.reals, &batch.labels, &real).ok());
         for (point, value) in &real {
             let Some(out) = view.get(&point.to_string()).map(|n| n.reals()) else { continue };
             let bounded = bounds.as_ref().and_then(|b| b.get(point));
@@ -63,12 +62,18 @@ impl<'h> Walk<'h> {
         }
     }
 
-    fn compare(&mut self, point: &ProbePoint, value: &Array2<f64>, out: &Array2<f64>, bounded: Option<&network::Bounded>) {
+    fn compare(
+        &mut self,
+        point: &ProbePoint,
+        value: &Array2<f64>,
+        out: &Array2<f64>,
+        bounded: Option<&network::Bounded>,
+    ) {
         if value.dim() != out.dim() {
             return;
         }
         let unit = self.header.unit();
-        let row = self.rows.entry(crate::model::execution_order(point)).or_insert_with(|| Row {
+        let row = self.rows.entry(*point).or_insert_with(|| Row {
             tensor: point.to_string(),
             elements: 0,
             outside: 0,
@@ -121,8 +126,8 @@ fn inputs(view: &View) -> Option<(Vec<LayerValues>, Batch)> {
     Some((layers, Batch { units, reals, labels: view.labels.clone()? }))
 }
 
-fn reals(spec: &TrainSpec, start: &[LayerValues], batch: &Batch) -> Option<crate::model::Tensors<f64>> {
-    use crate::model::Model;
+fn reals(spec: &TrainSpec, start: &[LayerValues], batch: &Batch) -> Option<crate::side::Tensors<f64>> {
+    use crate::side::Side;
     let finite = start.iter().all(|l| l.weights.iter().chain(&l.bias).all(|v| v.is_finite()));
     if !finite {
         return None;
@@ -157,7 +162,10 @@ pub fn check(rows: &[Row]) -> Option<Check> {
     }
     let summary = format!("{outside} of {elements} elements outside the bound propagated through a step");
     let failure = bounded.iter().find(|r| r.outside > 0).map(|r| {
-        format!("{}: {} of {} elements outside, largest error {:.3} units", r.tensor, r.outside, r.elements, r.max_error_units)
+        format!(
+            "{}: {} of {} elements outside, largest error {:.3} units",
+            r.tensor, r.outside, r.elements, r.max_error_units
+        )
     });
     Some(Check::new("end-to-end", summary, failure))
 }

@@ -165,9 +165,10 @@ pub fn column_sums(x: &Number) -> Expected {
 
 /// A real constant as an integer times 2^-scale, exactly; `None` if it needs more than 62 bits or a scale beyond 100.
 fn dyadic(c: f64) -> Option<(i128, u32)> {
-    (0..=100).map(|s| (c * 2f64.powi(s), s as u32)).find(|(v, _)| v.fract() == 0.0).and_then(|(v, s)| {
-        (v.abs() < 2f64.powi(62)).then_some((v as i128, s))
-    })
+    (0..=100)
+        .map(|s| (c * 2f64.powi(s), s as u32))
+        .find(|(v, _)| v.fract() == 0.0)
+        .and_then(|(v, s)| (v.abs() < 2f64.powi(62)).then_some((v as i128, s)))
 }
 
 /// a X + b Y for constants a and b. Exact in integers if both constants are given exactly, with few bits.

@@ -34,8 +34,17 @@ pub fn page(report: &Report, file: &str) -> String {
 }
 
 fn operations(report: &Report) -> Table {
-    let columns =
-        ["tensor", "operation", "verdict", "elements", "outside", "largest error, units", "mean error, units", "bound, units", "causes"];
+    let columns = [
+        "tensor",
+        "operation",
+        "verdict",
+        "elements",
+        "outside",
+        "largest error, units",
+        "mean error, units",
+        "bound, units",
+        "causes",
+    ];
     let mut table = Table::new("Operations: each recomputed from what the engine put into it", columns);
     for r in &report.rows {
         let class = match r.verdict {
@@ -77,7 +86,13 @@ fn map(row: &Row) -> String {
     for (i, &v) in row.map.iter().enumerate() {
         let exact = row.bound_units == Some(0.0);
         let outside = judged && row.outside > 0 && (v > 1.0 || (exact && v > 0.0) || v.is_infinite());
-        let part = if judged { v } else if largest > 0.0 { v / largest } else { 0.0 };
+        let part = if judged {
+            v
+        } else if largest > 0.0 {
+            v / largest
+        } else {
+            0.0
+        };
         let (color, opacity) = if outside { ("#c62828", 1.0) } else { ("#1565c0", 0.08 + 0.9 * part.clamp(0.0, 1.0)) };
         let _ = write!(
             out,

@@ -51,6 +51,8 @@ pub struct Judged {
     pub shift: u32,
     /// Whether there is a bound.
     pub kind: Kind,
+    /// Units by which another formula may differ from a mistaken engine that has the functions' errors as well.
+    pub spare: f64,
     /// The denominator of each row, of a division.
     pub denominators: Vec<f64>,
 }
@@ -84,6 +86,7 @@ impl Judged {
             truncations: allowed.count,
             shift,
             kind: Kind::Judged,
+            spare: 0.0,
             denominators: Vec::new(),
         };
         judged.outside = (0..judged.error.len()).filter(|&i| !allowed.holds(judged.error[i], slack[i])).collect();
@@ -126,6 +129,7 @@ impl Judged {
             truncations: 0,
             shift: 0,
             kind,
+            spare: 2.0,
             denominators: Vec::new(),
         }
     }
@@ -136,14 +140,14 @@ impl Judged {
         format!("{}[{}, {}]", self.tensor, flat / columns, flat % columns)
     }
 
-    /// Whether the engine's element could be `value`, real, under this operation's bounds.
-    pub fn could_be(&self, flat: usize, value: f64) -> bool {
-        let error = (self.output[flat] - value) / self.unit;
-        let (low, high) = match self.kind {
-            Kind::Judged => (self.low[flat], self.high[flat]),
-            Kind::Measured => (-NEAR / self.unit, NEAR / self.unit),
-        };
-        error >= low - 1e-6 && error <= high + 1e-6
+    /// The least and largest error that any element may have, units: what a mistaken formula is given as well.
+    pub fn widest(&self) -> (f64, f64) {
+        if self.kind == Kind::Measured {
+            return (-NEAR / self.unit, NEAR / self.unit);
+        }
+        let low = self.low.iter().copied().filter(|v| v.is_finite()).fold(0.0, f64::min);
+        let high = self.high.iter().copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
+        (low - self.spare - 1e-6, high + self.spare + 1e-6)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Traces for tests: steps of the integer model on a small network.
 
 use crate::generate;
-use crate::model::integer::Integer;
-use crate::model::{Batch, Model, Opens};
+use crate::side::integer::Integer;
+use crate::side::{Batch, Opens, Side};
 use crate::trace::{TraceFile, export};
 use ndarray::Array2;
 use rand::{Rng, SeedableRng};
@@ -25,7 +25,8 @@ pub fn spec(head: Head, rounding: Rounding, layers: usize) -> TrainSpec {
 /// A batch of pixels with values of every size.
 pub fn batch(spec: &TrainSpec, rng: &mut ChaCha12Rng) -> Batch {
     let dim = (spec.sgd.batch, spec.network.inputs());
-    let pixels = Array2::from_shape_simple_fn(dim, || if rng.random_bool(0.3) { 0 } else { rng.random_range(0..256i64) });
+    let pixels =
+        Array2::from_shape_simple_fn(dim, || if rng.random_bool(0.3) { 0 } else { rng.random_range(0..256i64) });
     Batch {
         units: pixels.mapv(|p| p << spec.fixed.fraction_bits >> 8),
         reals: pixels.mapv(|p| p as f64 / 256.0),

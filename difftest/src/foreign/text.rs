@@ -11,12 +11,20 @@ pub fn text(report: &Report) -> String {
         "{:<10} {:<14} {:<30} {:>10} {:>9} {:>12} {:>11} {:>12}  cause",
         "", "operation", "tensor", "elements", "outside", "max error", "mean error", "bound"
     );
-    let _ = writeln!(out, "{:<10} {:<14} {:<30} {:>10} {:>9} {:>12} {:>11} {:>12}", "", "", "", "", "", "units", "units", "units");
+    let _ = writeln!(
+        out,
+        "{:<10} {:<14} {:<30} {:>10} {:>9} {:>12} {:>11} {:>12}",
+        "", "", "", "", "", "units", "units", "units"
+    );
     for row in &report.rows {
         let _ = writeln!(out, "{}", line(row).trim_end());
     }
     for row in report.rows.iter().filter(|r| !r.ranges.is_empty()) {
-        let _ = writeln!(out, "\n{} by the size of the exact value (measured; the header claims nothing of it)", row.tensor);
+        let _ = writeln!(
+            out,
+            "\n{} by the size of the exact value (measured; the header claims nothing of it)",
+            row.tensor
+        );
         for r in &row.ranges {
             let _ = writeln!(
                 out,
@@ -56,7 +64,14 @@ fn line(row: &Row) -> String {
     };
     format!(
         "{:<10} {:<14} {:<30} {:>10} {:>9} {:>12.3} {:>11.4} {:>12}  {why}",
-        row.verdict, row.operation, row.tensor, row.elements, row.outside, row.max_error_units, row.mean_error_units, bound
+        row.verdict,
+        row.operation,
+        row.tensor,
+        row.elements,
+        row.outside,
+        row.max_error_units,
+        row.mean_error_units,
+        bound
     )
 }
 

@@ -1,10 +1,12 @@
 //! Rows, checks and the whole report.
 
-use super::cause::{self, Case, Cause};
+use super::case::{Case, Cause};
+use super::cause;
 use super::coin::{self, Coins};
 use super::end_to_end;
 use super::judged::{Judged, Kind};
-use super::operation::{self, Alternative, Outcome};
+use super::operation;
+use super::outcome::{Alternative, Outcome};
 use super::view::View;
 use crate::check::Outcome as Check;
 use crate::statistics;
@@ -241,7 +243,8 @@ impl Row {
         if judged.kind == Kind::Measured {
             self.verdict = if self.verdict == "FAIL" { "FAIL" } else { "MEASURED" };
             self.by_range(&judged);
-            judged.outside = (0..judged.error.len()).filter(|&i| (judged.error[i] * judged.unit).abs() > GROSS).collect();
+            judged.outside =
+                (0..judged.error.len()).filter(|&i| (judged.error[i] * judged.unit).abs() > GROSS).collect();
         } else if view.header.rounding == TraceRounding::Local {
             wraps_as_predicted(&mut judged, view);
         }
@@ -264,7 +267,11 @@ impl Row {
         }
         if let (None, Some(&i)) = (&self.first, judged.outside.first()) {
             self.first = Some(First {
-                at: if judged.operation == "block" { judged.place(i) } else { format!("step {}, {}", judged.step, judged.place(i)) },
+                at: if judged.operation == "block" {
+                    judged.place(i)
+                } else {
+                    format!("step {}, {}", judged.step, judged.place(i))
+                },
                 engine: judged.output[i],
                 exact: judged.expected[i],
                 error_units: judged.error[i],
@@ -308,8 +315,7 @@ impl Row {
                 self.ranges.len() - 1
             });
             let range = &mut self.ranges[at];
-            range.mean_error_units =
-                (range.mean_error_units * range.elements as f64 + e) / (range.elements + 1) as f64;
+            range.mean_error_units = (range.mean_error_units * range.elements as f64 + e) / (range.elements + 1) as f64;
             range.elements += 1;
             range.max_error_units = range.max_error_units.max(e.abs());
         }

@@ -186,5 +186,7 @@ fn labels(v: &[i64], rows: usize, header: &Header, full: &str) -> Result<Vec<usi
     if v.len() != rows {
         return Err(format!("{full} has {} labels for {rows} rows; give the class of each row", v.len()));
     }
-    v.iter().map(|&l| of(l).ok_or_else(|| format!("{full} has class {l}; classes are 0 to {}", classes.max(1) - 1))).collect()
+    v.iter()
+        .map(|&l| of(l).ok_or_else(|| format!("{full} has class {l}; classes are 0 to {}", classes.max(1) - 1)))
+        .collect()
 }

@@ -5,7 +5,7 @@ use super::header::{Claim, Claims, FORMAT, Header, Numbers, TraceRounding, Trunc
 use super::tensor::{Tensor, Values};
 use crate::bound::Errors;
 use crate::error::Error;
-use crate::model::{Batch, Tensors};
+use crate::side::{Batch, Tensors};
 use reference::fixed::Parameters;
 use reference::spec::{ProbePoint, Rounding, TrainSpec};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@ use super::header::Header;
 use super::tensor::Tensor;
 use super::{npz, safetensors};
 use crate::error::Error;
-use crate::report;
+use crate::output;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -52,7 +52,7 @@ impl TraceFile {
     /// Names the file that cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         let bytes = self.bytes(path.extension().is_some_and(|e| e == "safetensors"));
-        report::write(path, &bytes.map_err(|what| Error::Usage(format!("{}: {what}", path.display())))?)
+        output::write(path, &bytes.map_err(|what| Error::Usage(format!("{}: {what}", path.display())))?)
     }
 
     /// The bytes of a file.
@@ -61,11 +61,7 @@ impl TraceFile {
     /// What the container's writer says.
     pub fn bytes(&self, as_safetensors: bool) -> Result<Vec<u8>, String> {
         let header = serde_json::to_string(&self.header).map_err(|e| format!("header: {e}"))?;
-        if as_safetensors {
-            safetensors::write(&header, &self.tensors)
-        } else {
-            npz::write(&header, &self.tensors)
-        }
+        if as_safetensors { safetensors::write(&header, &self.tensors) } else { npz::write(&header, &self.tensors) }
     }
 
     /// The recorded steps, in order.
@@ -95,7 +91,9 @@ impl TraceFile {
                 _ => false,
             };
             if !known {
-                return Err(format!("tensor {name} has no name of a trace; see docs/trace.md, or call it step/N/extra/.."));
+                return Err(format!(
+                    "tensor {name} has no name of a trace; see docs/trace.md, or call it step/N/extra/.."
+                ));
             }
         }
         Ok(())

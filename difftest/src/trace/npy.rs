@@ -91,7 +91,9 @@ fn shape_of(text: &str) -> Result<Vec<usize>, String> {
     let lengths = inner.split(',').map(str::trim).filter(|t| !t.is_empty());
     let shape: Vec<usize> = lengths
         .take(MOST_DIMENSIONS + 1)
-        .map(|t| t.trim_end_matches('L').parse().map_err(|_| format!("its shape has a length that is no number: {t:?}")))
+        .map(|t| {
+            t.trim_end_matches('L').parse().map_err(|_| format!("its shape has a length that is no number: {t:?}"))
+        })
         .collect::<Result<_, String>>()?;
     if shape.len() > MOST_DIMENSIONS {
         return Err(format!("it has more than {MOST_DIMENSIONS} dimensions"));

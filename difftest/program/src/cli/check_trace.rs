@@ -3,7 +3,7 @@
 use super::{Verdict, print};
 use difftest::error::Error;
 use difftest::foreign::{ci, html, judge, text};
-use difftest::report;
+use difftest::output;
 use difftest::trace::TraceFile;
 use std::path::PathBuf;
 
@@ -54,7 +54,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         return Ok(Verdict::Holds);
     };
     for output in [&args.json, &args.html] {
-        report::check_output(output.as_deref())?;
+        output::check_output(output.as_deref())?;
     }
     let trace = TraceFile::read(&path)?;
     let file = path.display().to_string();
@@ -69,11 +69,12 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     };
     print(&shown)?;
     if let Some(path) = &args.json {
-        let json = serde_json::to_string_pretty(&found).map_err(|e| Error::Usage(format!("the report as JSON: {e}")))?;
-        report::write(path, json.as_bytes())?;
+        let json =
+            serde_json::to_string_pretty(&found).map_err(|e| Error::Usage(format!("the report as JSON: {e}")))?;
+        output::write(path, json.as_bytes())?;
     }
     if let Some(path) = &args.html {
-        report::write(path, html::page(&found, &file).as_bytes())?;
+        output::write(path, html::page(&found, &file).as_bytes())?;
     }
     Ok(Verdict::of(found.holds(args.allow_open)))
 }
@@ -82,7 +83,6 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
 fn summary(markdown: &str) -> Result<(), Error> {
     use std::io::Write;
     let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").map(PathBuf::from) else { return Ok(()) };
-    let mut file =
-        std::fs::OpenOptions::new().append(true).create(true).open(&path).map_err(Error::file(&path))?;
+    let mut file = std::fs::OpenOptions::new().append(true).create(true).open(&path).map_err(Error::file(&path))?;
     file.write_all(markdown.as_bytes()).map_err(Error::file(&path))
 }

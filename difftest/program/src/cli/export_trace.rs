@@ -4,7 +4,7 @@ use super::Verdict;
 use super::training::Flags;
 use difftest::config;
 use difftest::error::Error;
-use difftest::report;
+use difftest::output;
 use difftest::trace::{TraceFile, record};
 use std::path::PathBuf;
 
@@ -42,7 +42,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         return matrix();
     }
     let Some(out) = &args.out else { return Ok(Verdict::Holds) };
-    report::check_output(Some(out))?;
+    output::check_output(Some(out))?;
     let _planted = args.fault.as_deref().map(plant).transpose()?;
     trace(&args)?.write(out)?;
     Ok(Verdict::Holds)
@@ -64,7 +64,8 @@ fn trace(args: &Args) -> Result<TraceFile, Error> {
 #[cfg(not(feature = "faults"))]
 fn plant(_: &str) -> Result<(), Error> {
     Err(Error::Usage(
-        "this build cannot plant faults, and no release should; build with: cargo run --release --features faults".into(),
+        "this build cannot plant faults, and no release should; build with: cargo run --release --features faults"
+            .into(),
     ))
 }
 

@@ -1,6 +1,6 @@
 //! Truncations that always go down (mean error -1/2 unit), twice (-1), or up; nearest rounding without its half.
 
-use super::{Case, Cause};
+use crate::foreign::case::{Case, Cause};
 use crate::trace::header::TraceRounding;
 
 /// The errors fill the interval of one or two floors, or of ceilings.
@@ -11,7 +11,8 @@ pub fn explain(case: &Case) -> Option<Cause> {
         return None;
     }
     let mean = j.error.iter().sum::<f64>() / n as f64;
-    let within = |low: f64, high: f64| j.error.iter().filter(|&&e| e >= low && e <= high).count() as f64 >= 0.99 * n as f64;
+    let within =
+        |low: f64, high: f64| j.error.iter().filter(|&&e| e >= low && e <= high).count() as f64 >= 0.99 * n as f64;
     // Some errors must be away from 0, or there is no bias at all.
     let tail = |at: f64| j.error.iter().filter(|&&e| if at < 0.0 { e < at } else { e > at }).count() * 20 > n;
     let nearest = case.header.rounding == TraceRounding::Nearest;

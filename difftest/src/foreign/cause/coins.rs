@@ -1,6 +1,6 @@
 //! Coins that do not keep their probabilities, move exact multiples, or are the same wherever the input is the same.
 
-use super::{Case, Cause};
+use crate::foreign::case::{Case, Cause};
 use crate::foreign::coin::{self, FALSE_ALARM};
 use crate::statistics;
 use crate::trace::header::TraceRounding;
@@ -35,7 +35,7 @@ fn exact_multiples(case: &Case) -> Option<Cause> {
 
 /// Coins against fractions, where all elements are inside their bounds.
 fn fractions(case: &Case) -> Option<Cause> {
-    let coins = case.coins.filter(|c| !c.sound())?;
+    let coins = case.coins.filter(|c| !c.sound() && case.judged.outside.is_empty())?;
     let list: Vec<_> = coin::of(case.judged).collect();
     let n = list.len();
     let count = |of: &dyn Fn(&(bool, f64)) -> bool| list.iter().filter(|c| of(c)).count();
@@ -53,7 +53,11 @@ fn fractions(case: &Case) -> Option<Cause> {
         let sum: f64 = list.iter().map(|c| c.1).sum();
         ("coin probabilities", format!("{up} of {n} coins went up, expected {sum:.1}"))
     };
-    let evidence = format!("{what}; mean error {:.4} units over {n} coins, chance 2^{:.0}", coins.mean_error, coins.log2_p.min(coins.log2_p_repeats));
+    let evidence = format!(
+        "{what}; mean error {:.4} units over {n} coins, chance 2^{:.0}",
+        coins.mean_error,
+        coins.log2_p.min(coins.log2_p_repeats)
+    );
     let failing = case.judged.outside.len();
     Some(Cause { name, evidence, explained: failing, failing })
 }

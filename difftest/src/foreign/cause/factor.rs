@@ -1,6 +1,6 @@
 //! The right values times a constant: a power of two of the number format, the batch size, 2.
 
-use super::{Case, Cause};
+use crate::foreign::case::{Case, Cause};
 
 /// Output = factor * expected for one of the factors that people forget.
 pub fn explain(case: &Case) -> Option<Cause> {
@@ -28,10 +28,12 @@ pub fn explain(case: &Case) -> Option<Cause> {
     factors.push((two(-8), "factor 2^-8", "1/256 times"));
     // A factor that makes everything as good as 0 proves nothing: some failing element must be well above its bound under it.
     let sizeable = |factor: f64| {
-        let bound = |i: usize| j.high[i].abs().max(j.low[i].abs()).max(1.0) * j.unit;
-        j.outside.iter().any(|&i| (j.expected[i] * factor).abs() > 4.0 * bound(i))
+        let bound = j.widest().1.max(-j.widest().0).max(1.0) * factor.max(1.0) * j.unit;
+        j.outside.iter().any(|&i| (j.expected[i] * factor).abs() > 4.0 * bound)
     };
     factors.into_iter().filter(|c| c.0 != 1.0 && sizeable(c.0)).find_map(|(factor, name, word)| {
-        case.whole(name, &format!("the values are {word} what they should be"), |i| factor * j.expected[i])
+        // A smaller value may have been rounded once more, a larger one carries the rounding with it.
+        let more = factor.max(1.0);
+        case.whole_within(name, &format!("the values are {word} what they should be"), |i| factor * j.expected[i], more)
     })
 }

@@ -1,6 +1,6 @@
 //! A division that brings a whole batch to its working range by the power of two of the first row.
 
-use super::{Case, Cause};
+use crate::foreign::case::{Case, Cause};
 
 /// Rows whose denominator is as long as the first row's are right, the others are not.
 pub fn explain(case: &Case) -> Option<Cause> {

@@ -1,6 +1,6 @@
 //! A tensor that was never computed: all zeros.
 
-use super::{Case, Cause};
+use crate::foreign::case::{Case, Cause};
 
 /// Every element is 0 and should not be.
 pub fn explain(case: &Case) -> Option<Cause> {

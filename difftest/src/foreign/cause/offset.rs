@@ -1,6 +1,7 @@
 //! Every element off by the same number of units.
 
-use super::{Case, Cause};
+use crate::foreign::case::{Case, Cause};
+use crate::foreign::judged::Judged;
 
 /// One unit too high or too low throughout: the bound holds around the moved value.
 pub fn explain(case: &Case) -> Option<Cause> {
@@ -18,6 +19,6 @@ pub fn explain(case: &Case) -> Option<Cause> {
 }
 
 /// Whether the errors are those of rounding down, which is another cause.
-fn below(j: &super::Judged) -> bool {
+fn below(j: &Judged) -> bool {
     j.error.iter().all(|&e| e <= 1e-9 && e > -1.0)
 }

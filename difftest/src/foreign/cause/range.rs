@@ -1,6 +1,6 @@
 //! A value that was out of its range before the operation.
 
-use super::{Case, Cause};
+use crate::foreign::case::{Case, Cause};
 
 /// Every failing element has a result, or an unreduced operand, that the number format does not hold.
 pub fn explain(case: &Case) -> Option<Cause> {

@@ -1,6 +1,6 @@
 //! Rows or classes moved by a few places.
 
-use super::{Case, Cause};
+use crate::foreign::case::{Case, Cause};
 
 /// Output\[i\] = expected\[i + k\], along rows or columns.
 pub fn explain(case: &Case) -> Option<Cause> {

@@ -1,6 +1,6 @@
 //! The right values with the wrong sign.
 
-use super::{Case, Cause};
+use crate::foreign::case::{Case, Cause};
 
 /// Output = -expected.
 pub fn explain(case: &Case) -> Option<Cause> {

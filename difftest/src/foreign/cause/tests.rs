@@ -4,10 +4,10 @@ use crate::foreign::testing::{self, batch, spec};
 use crate::foreign::{Report, judge};
 use crate::trace::header::TraceRounding;
 use crate::trace::{Tensor, TraceFile, Values};
+use Rounding::{Nearest, Probabilistic};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
-use Rounding::{Nearest, Probabilistic};
 
 /// The units of a tensor.
 fn units<'t>(trace: &'t TraceFile, name: &str) -> &'t [i64] {
@@ -316,13 +316,18 @@ fn out_of_range() {
 #[test]
 fn what_nothing_explains_is_unknown() {
     let mut trace = testing::trace(Head::Softmax, Nearest, 2, 1);
-    change(&mut trace, "step/0/layer1/pre_activation", |i, v| if i % 9 == 0 { v + 19 + (i * i % 57) as i64 } else { v });
+    change(
+        &mut trace,
+        "step/0/layer1/pre_activation",
+        |i, v| if i % 9 == 0 { v + 19 + (i * i % 57) as i64 } else { v },
+    );
     named(&trace, "layer1/pre_activation", "unknown");
 }
 
 #[test]
 fn another_number_format_has_no_false_alarm() {
-    for (fraction_bits, value_bits, head) in [(8, 24, Head::ReluGrad), (12, 28, Head::Softmax), (17, 32, Head::ReluEps)] {
+    for (fraction_bits, value_bits, head) in [(8, 24, Head::ReluGrad), (12, 28, Head::Softmax), (17, 32, Head::ReluEps)]
+    {
         for rounding in Rounding::ALL {
             let spec = TrainSpec { fixed: FixedSpec { fraction_bits, value_bits }, ..spec(head, rounding, 2) };
             let report = judge(&testing::record(&spec, 2, 21)).unwrap();

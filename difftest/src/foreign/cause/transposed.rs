@@ -1,6 +1,6 @@
 //! Rows and columns exchanged.
 
-use super::{Case, Cause};
+use crate::foreign::case::{Case, Cause};
 
 /// Output\[i, j\] = expected\[j, i\] of a square tensor, or the columns' order in a tensor of another shape.
 pub fn explain(case: &Case) -> Option<Cause> {

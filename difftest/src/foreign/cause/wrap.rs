@@ -1,6 +1,6 @@
 //! Wrap-around: off by multiples of a power of two, as where each share is truncated by itself.
 
-use super::{Case, Cause};
+use crate::foreign::case::{Case, Cause};
 
 /// Residues are inside the bound once a multiple of the modulus is taken off.
 pub fn explain(case: &Case) -> Option<Cause> {
@@ -33,8 +33,9 @@ pub fn explain(case: &Case) -> Option<Cause> {
             "wrap",
             |n, of| {
                 format!(
-                    "{n} of {of} failing elements are off by multiples of {words} units: {:.2} % of the tensor; local truncation \
-                     would wrap {predicted:.3} of {} elements",
+                    "{n} of {of} failing elements are off by multiples of {words} units ({} in value): {:.2} % of the tensor; local \
+                     truncation would wrap {predicted:.3} of {} elements",
+                    modulus * j.unit,
                     100.0 * n as f64 / j.error.len() as f64,
                     j.error.len()
                 )

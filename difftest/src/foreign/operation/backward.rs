@@ -1,10 +1,10 @@
 //! The gradient with respect to the output of layer l - 1: G' = M T(G W^T), M = \[Z > 0\].
 
-use super::{Alternative, Operation, Outcome};
 use crate::foreign::allowed::Truncations;
 use crate::foreign::exact::product;
 use crate::foreign::judged::Judged;
 use crate::foreign::number::Number;
+use crate::foreign::outcome::{Alternative, Operation, Outcome};
 use crate::foreign::view::View;
 use ndarray::Array2;
 

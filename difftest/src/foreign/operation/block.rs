@@ -1,11 +1,11 @@
 //! Operations outside of a training step: `block/KIND/NAME/x`, `y`, `result`.
 
-use super::Outcome;
 use super::head_parts::function;
 use crate::foreign::allowed::Truncations;
 use crate::foreign::exact::{Exact, Expected, product};
 use crate::foreign::judged::Judged;
 use crate::foreign::number::Number;
+use crate::foreign::outcome::Outcome;
 use crate::foreign::view::View;
 use crate::trace::{Tensor, TraceFile};
 
@@ -49,7 +49,12 @@ fn one(trace: &TraceFile, view: &View, block: &str, kind: &'static str) -> Resul
         _ => x.dim() == out.dim(),
     };
     if !fits {
-        return Err(format!("block/{block}: x is {:?}, y {:?}, result {:?}: they do not fit", x.dim(), y.dim(), out.dim()));
+        return Err(format!(
+            "block/{block}: x is {:?}, y {:?}, result {:?}: they do not fit",
+            x.dim(),
+            y.dim(),
+            out.dim()
+        ));
     }
     let at = (kind, tensor.as_str(), view.step);
     let header = &trace.header;
@@ -74,7 +79,8 @@ fn one(trace: &TraceFile, view: &View, block: &str, kind: &'static str) -> Resul
             let arguments: Vec<f64> = x.iter().map(|v| v.abs()).collect();
             let judged = function(view, (kind, &tensor), out, claim, &values, |i| arguments[i]);
             // A column of quotients has a denominator a row.
-            let denominators = if kind == "divide" && y.ncols() == 1 { y.iter().copied().collect() } else { Vec::new() };
+            let denominators =
+                if kind == "divide" && y.ncols() == 1 { y.iter().copied().collect() } else { Vec::new() };
             Judged { denominators, ..judged }
         }
     };

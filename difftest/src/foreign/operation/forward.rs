@@ -1,10 +1,10 @@
 //! Z = T(X W + b) of every layer.
 
-use super::{Alternative, Operation, Outcome};
 use crate::foreign::allowed::Truncations;
 use crate::foreign::exact::product;
 use crate::foreign::judged::Judged;
 use crate::foreign::number::Number;
+use crate::foreign::outcome::{Alternative, Operation, Outcome};
 use crate::foreign::view::View;
 
 /// The forward products.
@@ -64,8 +64,7 @@ fn layer(view: &View, l: usize) -> Outcome {
     let expected = product(input, weights, view.get(&format!("start/layer{l}/bias")));
     // max(0, .) brings no two numbers further apart, so the bound of Z holds for the activation.
     let expected = if rectified { expected.relu() } else { expected };
-    let mut judged =
-        Judged::new(view.header, (Forward.name(), &z, view.step), out, &expected, Truncations::DotProduct);
+    let mut judged = Judged::new(view.header, (Forward.name(), &z, view.step), out, &expected, Truncations::DotProduct);
     if rectified {
         // What max(0, .) has cut says nothing of coins.
         judged.fraction.clear();

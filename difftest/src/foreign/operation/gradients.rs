@@ -1,10 +1,10 @@
 //! dW = X^T G and db = the column sums of G, of every layer.
 
-use super::{Alternative, Operation, Outcome};
 use crate::foreign::allowed::Truncations;
 use crate::foreign::exact::{Exact, Expected, column_sums, product};
 use crate::foreign::judged::Judged;
 use crate::foreign::number::Number;
+use crate::foreign::outcome::{Alternative, Operation, Outcome};
 use crate::foreign::view::View;
 
 /// The gradients of weights and biases, summed over the batch.

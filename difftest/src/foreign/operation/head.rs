@@ -1,7 +1,6 @@
 //! The gradient with respect to the logits: from the head's last intermediates where the trace has them, from the logits alone otherwise.
 
 use super::head_parts::Row;
-use super::{Alternative, Operation, Outcome};
 use crate::bound::Errors;
 use crate::bound::head::HeadRules;
 use crate::bound::interval::Interval;
@@ -9,6 +8,7 @@ use crate::foreign::allowed::Truncations;
 use crate::foreign::exact::Expected;
 use crate::foreign::judged::Judged;
 use crate::foreign::number::Number;
+use crate::foreign::outcome::{Alternative, Operation, Outcome};
 use crate::foreign::view::View;
 use crate::trace::header::{Header, Numbers};
 use ndarray::Array2;
@@ -61,8 +61,16 @@ impl Operation for HeadGradient {
             let one_hot = Array2::from_shape_fn(x.dim(), |(i, j)| if labels[i] == j { 1.0 } else { 0.0 });
             let values = expected.to_reals();
             let shifted = |by: f64| values.iter().zip(&one_hot).map(|(v, y)| v + by * y).collect();
-            list.push(Alternative { cause: "label scale", what: "labels are subtracted at half their scale".into(), values: shifted(0.5) });
-            list.push(Alternative { cause: "labels missing", what: "labels are not subtracted".into(), values: shifted(1.0) });
+            list.push(Alternative {
+                cause: "label scale",
+                what: "labels are subtracted at half their scale".into(),
+                values: shifted(0.5),
+            });
+            list.push(Alternative {
+                cause: "labels missing",
+                what: "labels are not subtracted".into(),
+                values: shifted(1.0),
+            });
             list.push(Alternative { cause: "sign", what: "labels are added".into(), values: shifted(2.0) });
         }
         list
@@ -237,7 +245,13 @@ fn with_denominators(row: &Row, x: &Array2<f64>, labels: &[usize], sums: &[f64])
             out.push(match row.head {
                 Head::Softmax => (v - max).exp() / s - y,
                 Head::ReluGrad => row.positive(v) / s - y,
-                _ if !row.above(v) => if row.head == Head::ReluEps { 0.0 } else { -y },
+                _ if !row.above(v) => {
+                    if row.head == Head::ReluEps {
+                        0.0
+                    } else {
+                        -y
+                    }
+                }
                 _ => 1.0 / s - y / row.true_operand(v),
             });
         }

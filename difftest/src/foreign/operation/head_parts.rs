@@ -1,10 +1,10 @@
 //! The intermediates of the head, where a trace has them: maximum, exponentials, sums, reciprocals, quotients.
 
-use super::{Alternative, Operation, Outcome};
 use crate::foreign::allowed::Truncations;
 use crate::foreign::exact::Expected;
 use crate::foreign::judged::Judged;
 use crate::foreign::number::Number;
+use crate::foreign::outcome::{Alternative, Operation, Outcome};
 use crate::foreign::view::View;
 use crate::trace::header::{Claim, Header, Numbers};
 use ndarray::{Array2, Axis};
@@ -248,12 +248,20 @@ fn of_positive(row: &Row, x: &Array2<f64>) -> Vec<Alternative> {
     })];
     for head in [Head::ReluProbCut, Head::ReluGrad].into_iter().filter(|&h| h != row.head) {
         let other = Row { header: row.header, head };
-        list.push(alternative("threshold of another head", format!("logits are kept as {head} does"), flat(x.mapv(|v| other.positive(v)))));
+        list.push(alternative(
+            "threshold of another head",
+            format!("logits are kept as {head} does"),
+            flat(x.mapv(|v| other.positive(v))),
+        ));
     }
-    list.push(alternative(">= for >", "a logit equal to the threshold is kept", flat(x.mapv(|v| {
-        let at = if row.head == Head::ReluProbCut { row.epsilon() } else { 0.0 };
-        if v >= at { v } else { 0.0 }
-    }))));
+    list.push(alternative(
+        ">= for >",
+        "a logit equal to the threshold is kept",
+        flat(x.mapv(|v| {
+            let at = if row.head == Head::ReluProbCut { row.epsilon() } else { 0.0 };
+            if v >= at { v } else { 0.0 }
+        })),
+    ));
     list
 }
 
@@ -280,5 +288,9 @@ fn of_quotient(view: &View, row: &Row) -> Vec<Alternative> {
 fn of_reciprocal(row: &Row, x: &Array2<f64>) -> Vec<Alternative> {
     let sums: Vec<f64> = x.rows().into_iter().map(|r| r.iter().map(|&x| row.positive(x)).sum()).collect();
     let first = inverse(sums.first().copied().unwrap_or(1.0), row.regulariser());
-    vec![alternative("denominator of another row", "every row has the reciprocal of the first row's S", vec![first; 2 * x.nrows()])]
+    vec![alternative(
+        "denominator of another row",
+        "every row has the reciprocal of the first row's S",
+        vec![first; 2 * x.nrows()],
+    )]
 }

@@ -1,10 +1,10 @@
 //! X = max(0, Z) of every hidden layer: a selection, exact.
 
-use super::{Operation, Outcome};
 use crate::foreign::allowed::Truncations;
 use crate::foreign::exact::{Exact, Expected};
 use crate::foreign::judged::Judged;
 use crate::foreign::number::Number;
+use crate::foreign::outcome::{Operation, Outcome};
 use crate::foreign::view::View;
 
 /// The activations.
@@ -30,13 +30,7 @@ impl Operation for Relu {
                     return (!with_product).then_some(Outcome::Missing { tensor: x, lacks });
                 };
                 let at = (self.name(), x.as_str(), view.step);
-                Some(Outcome::Compared(Judged::new(
-                    view.header,
-                    at,
-                    after,
-                    &rectified(before),
-                    Truncations::None,
-                )))
+                Some(Outcome::Compared(Judged::new(view.header, at, after, &rectified(before), Truncations::None)))
             })
             .collect()
     }
@@ -49,9 +43,7 @@ fn rectified(z: &Number) -> Expected {
 /// A tensor as what another must be equal to.
 pub fn exactly(number: &Number) -> Expected {
     match number {
-        Number::Units { v, scale } => {
-            Expected::integers(v.dim(), v.iter().map(|&v| i128::from(v)).collect(), *scale)
-        }
+        Number::Units { v, scale } => Expected::integers(v.dim(), v.iter().map(|&v| i128::from(v)).collect(), *scale),
         Number::Reals { v, half_ulp } => {
             let values: Vec<f64> = v.iter().copied().collect();
             let slack = values.iter().map(|v| v.abs() * half_ulp).collect();

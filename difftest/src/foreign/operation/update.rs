@@ -1,11 +1,11 @@
 //! The weight update, in the form that the header states.
 
 use super::relu::exactly;
-use super::{Alternative, Operation, Outcome};
 use crate::foreign::allowed::Truncations;
 use crate::foreign::exact::{Exact, Expected, combination};
 use crate::foreign::judged::Judged;
 use crate::foreign::number::Number;
+use crate::foreign::outcome::{Alternative, Operation, Outcome};
 use crate::foreign::view::View;
 use crate::trace::header::{Header, Numbers, Update};
 
@@ -71,7 +71,8 @@ impl Operation for Velocity {
             return Vec::new();
         }
         each(view, |view, l, (gradient, velocity, _)| {
-            let names = [format!("start/layer{l}/{velocity}"), format!("layer{l}/{gradient}"), format!("layer{l}/{velocity}")];
+            let names =
+                [format!("start/layer{l}/{velocity}"), format!("layer{l}/{gradient}"), format!("layer{l}/{velocity}")];
             let lacks = view.missing(&[&names[0], &names[1], &names[2]]);
             let (Some(v), Some(g), Some(out)) = (view.get(&names[0]), view.get(&names[1]), view.get(&names[2])) else {
                 return Some(Outcome::Missing { tensor: names[2].clone(), lacks });
@@ -90,7 +91,8 @@ impl Operation for Velocity {
 
     fn alternatives(&self, view: &View, tensor: &str) -> Vec<Alternative> {
         let Some((l, pair)) = find(view, tensor) else { return Vec::new() };
-        let (before, gradient) = (view.get(&format!("start/layer{l}/{}", pair.1)), view.get(&format!("layer{l}/{}", pair.0)));
+        let (before, gradient) =
+            (view.get(&format!("start/layer{l}/{}", pair.1)), view.get(&format!("layer{l}/{}", pair.0)));
         let (Some(rates), Some(v), Some(g)) = (Rates::of(view.header), before, gradient) else { return Vec::new() };
         let (m, r) = (rates.momentum, rates.gradient);
         let unit = view.header.unit();
@@ -172,7 +174,8 @@ impl Operation for Weights {
 
     fn alternatives(&self, view: &View, tensor: &str) -> Vec<Alternative> {
         let Some((l, pair)) = find(view, tensor) else { return Vec::new() };
-        let (before, moved) = (view.get(&format!("start/layer{l}/{}", pair.2)), view.get(&format!("layer{l}/{}", pair.1)));
+        let (before, moved) =
+            (view.get(&format!("start/layer{l}/{}", pair.2)), view.get(&format!("layer{l}/{}", pair.1)));
         let (Some(rates), Some(w), Some(v)) = (Rates::of(view.header), before, moved) else { return Vec::new() };
         [
             ("sign", "the velocity has the wrong sign", -rates.velocity),

@@ -21,7 +21,9 @@ fn a_name_that_means_nothing_is_refused() {
         trace.tensors.insert(name.into(), logits.clone());
         assert_eq!(refused(&trace), None, "{name}");
     }
-    for name in ["step/0/logit", "logits", "step/0/layer2/dW", "step/x/logits", "block/exp/mine/y", "step/0/start/layer1/dW"] {
+    for name in
+        ["step/0/logit", "logits", "step/0/layer2/dW", "step/x/logits", "block/exp/mine/y", "step/0/start/layer1/dW"]
+    {
         let mut wrong = trace.clone();
         wrong.tensors.insert(name.into(), logits.clone());
         assert!(refused(&wrong).unwrap().contains(name), "{name}");
