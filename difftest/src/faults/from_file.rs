@@ -48,20 +48,26 @@ fn hidden(fault: Fault) -> Option<&'static str> {
     })
 }
 
-/// The traces that a fault is looked for in.
-fn traces() -> Vec<(String, Box<dyn Fn() -> Result<TraceFile, Error>>)> {
-    let mut list: Vec<(String, Box<dyn Fn() -> Result<TraceFile, Error>>)> = Vec::new();
-    for rounding in [Rounding::Nearest, Rounding::Probabilistic] {
-        for head in Head::ALL {
-            list.push((format!("corners, {head}, {rounding}"), Box::new(move || record::corners(head, rounding))));
-            let training = move || {
-                let split = data(&mut ChaCha12Rng::seed_from_u64(1), 40).train;
-                record::training(&spec(head, rounding, 2, 10, 16), &split, 3, 1, None)
-            };
-            list.push((format!("training, {head}, {rounding}"), Box::new(training)));
-        }
+/// The traces that a fault is looked for in: a corner case of each head, then training with it.
+fn traces() -> impl Iterator<Item = (String, Result<TraceFile, Error>)> {
+    let pairs = ROUNDINGS.into_iter().flat_map(|rounding| Head::ALL.map(|head| (head, rounding)));
+    pairs.flat_map(|(head, rounding)| {
+        [true, false].into_iter().map(move |corners| {
+            let what = if corners { "corners" } else { "training" };
+            (format!("{what}, {head}, {rounding}"), trace(head, rounding, corners))
+        })
+    })
+}
+
+/// Nearest first: without coins, values themselves are compared.
+const ROUNDINGS: [Rounding; 2] = [Rounding::Nearest, Rounding::Probabilistic];
+
+fn trace(head: Head, rounding: Rounding, corners: bool) -> Result<TraceFile, Error> {
+    if corners {
+        return record::corners(head, rounding);
     }
-    list
+    let split = data(&mut ChaCha12Rng::seed_from_u64(1), 40).train;
+    record::training(&spec(head, rounding, 2, 10, 16), &split, 3, 1, None)
 }
 
 /// Judges one fault from its files.
@@ -72,7 +78,7 @@ pub fn judge(fault: Fault) -> Result<Row, Error> {
     let _planted = Planted::new(fault);
     let mut row = Row { fault, found: None, unfinished: 0, hidden: hidden(fault) };
     for (name, trace) in traces() {
-        let Ok(trace) = trace() else {
+        let Ok(trace) = trace else {
             row.unfinished += 1;
             continue;
         };

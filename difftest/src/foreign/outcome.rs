@@ -7,7 +7,7 @@ use super::view::View;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// Compared.
-    Compared(Judged),
+    Compared(Box<Judged>),
     /// The trace lacks something.
     Missing {
         /// The tensor that was to be judged.
@@ -15,6 +15,13 @@ pub enum Outcome {
         /// What the trace lacks.
         lacks: Vec<String>,
     },
+}
+
+impl Outcome {
+    /// Of a comparison.
+    pub fn compared(judged: Judged) -> Self {
+        Outcome::Compared(Box::new(judged))
+    }
 }
 
 /// Another value that an element would have under a mistake.

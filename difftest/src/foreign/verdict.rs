@@ -214,7 +214,7 @@ impl Rows {
             }
             Outcome::Compared(judged) => {
                 let row = self.row(operation, &judged.tensor);
-                row.see(view, judged, alternatives);
+                row.see(view, *judged, alternatives);
             }
         }
     }

@@ -37,7 +37,7 @@ impl Operation for Backward {
                 let at = (self.name(), out.as_str(), view.step);
                 let mut judged = Judged::new(view.header, at, got, &expected, Truncations::DotProduct);
                 closed(&mut judged, &active);
-                Outcome::Compared(judged)
+                Outcome::compared(judged)
             })
             .collect()
     }

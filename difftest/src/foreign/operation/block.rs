@@ -84,7 +84,7 @@ fn one(trace: &TraceFile, view: &View, block: &str, kind: &'static str) -> Resul
             Judged { denominators, ..judged }
         }
     };
-    Ok(Outcome::Compared(judged))
+    Ok(Outcome::compared(judged))
 }
 
 /// A vector is a column: one element a row.

@@ -69,5 +69,5 @@ fn layer(view: &View, l: usize) -> Outcome {
         // What max(0, .) has cut says nothing of coins.
         judged.fraction.clear();
     }
-    Outcome::Compared(judged)
+    Outcome::compared(judged)
 }

@@ -62,7 +62,7 @@ fn bias(view: &View, l: usize) -> Option<Outcome> {
 
 fn compare(view: &View, name: &str, out: &Number, expected: &Expected) -> Outcome {
     let at = (WeightGradients.name(), name, view.step);
-    Outcome::Compared(Judged::new(view.header, at, out, expected, truncations(out, expected)))
+    Outcome::compared(Judged::new(view.header, at, out, expected, truncations(out, expected)))
 }
 
 /// None where the result has the scale of the exact sum.

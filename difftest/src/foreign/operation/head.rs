@@ -48,7 +48,7 @@ impl Operation for HeadGradient {
             }
             None => whole(view, head, &x, labels, out),
         };
-        vec![Outcome::Compared(judged)]
+        vec![Outcome::compared(judged)]
     }
 
     fn alternatives(&self, view: &View, _: &str) -> Vec<Alternative> {

@@ -85,7 +85,7 @@ impl Operation for HeadParts {
                 "head/reciprocal" => reciprocal(view, &row, out, &x),
                 _ => quotient(view, &row, out),
             };
-            list.extend(judged.map(Outcome::Compared));
+            list.extend(judged.map(Outcome::compared));
         }
         list
     }

@@ -30,7 +30,7 @@ impl Operation for Relu {
                     return (!with_product).then_some(Outcome::Missing { tensor: x, lacks });
                 };
                 let at = (self.name(), x.as_str(), view.step);
-                Some(Outcome::Compared(Judged::new(view.header, at, after, &rectified(before), Truncations::None)))
+                Some(Outcome::compared(Judged::new(view.header, at, after, &rectified(before), Truncations::None)))
             })
             .collect()
     }

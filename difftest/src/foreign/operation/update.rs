@@ -85,7 +85,7 @@ impl Operation for Velocity {
                 &[(v, rates.momentum_off), (g, rates.gradient_off)],
             );
             let at = (self.name(), names[2].as_str(), view.step);
-            Some(Outcome::Compared(Judged::new(view.header, at, out, &expected, truncations(view.header))))
+            Some(Outcome::compared(Judged::new(view.header, at, out, &expected, truncations(view.header))))
         })
     }
 
@@ -168,7 +168,7 @@ impl Operation for Weights {
             let whole = matches!((out, &expected.exact), (Number::Units { scale, .. }, Exact::Integer { scale: s, .. }) if scale == s);
             let count = if whole { 0 } else { 1 };
             let at = (self.name(), names[2].as_str(), view.step);
-            Some(Outcome::Compared(Judged::new(view.header, at, out, &expected, Truncations::Times(count))))
+            Some(Outcome::compared(Judged::new(view.header, at, out, &expected, Truncations::Times(count))))
         })
     }
 
