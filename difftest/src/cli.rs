@@ -12,6 +12,7 @@ pub mod time;
 pub mod training;
 
 use crate::error::Error;
+use crate::terminal::{line, lines};
 use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
@@ -81,10 +82,12 @@ pub fn main() -> ExitCode {
         Err(e) => {
             // Help and version go to standard output and are no error.
             let code = if e.use_stderr() { 2 } else { 0 };
-            let _ = e.print();
+            // An error quotes what was typed, which a script may have taken from anywhere.
+            let _ = if code == 0 { e.print() } else { write!(std::io::stderr(), "{}", lines(&e.render().to_string())) };
             return ExitCode::from(code);
         }
     };
+    crate::threads::start();
     let kernel = secure::kernel::Kernel::select().map_err(|e| Error::Usage(e.to_string()));
     let done = kernel.and_then(|_| match cli.command {
         None => check::run(cli.check),
@@ -101,19 +104,19 @@ pub fn main() -> ExitCode {
         Ok(Verdict::Holds) => ExitCode::SUCCESS,
         Ok(Verdict::Fails) => ExitCode::from(1),
         Err(e) => {
-            let _ = writeln!(std::io::stderr(), "difftest: {e}");
+            let _ = writeln!(std::io::stderr(), "difftest: {}", line(&e.to_string()));
             ExitCode::from(e.code())
         }
     }
 }
 
-/// Prints to standard output. A reader that has gone away (`difftest | head`) is no error.
+/// Prints to standard output, with everything escaped that a terminal would act upon. A reader that has gone away (`difftest | head`) is no error.
 ///
 /// # Errors
 /// Anything else that keeps the text from being written, a full disk for instance.
 pub fn print(text: &str) -> Result<(), Error> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(lines(text).as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Error::File { path: "standard output".into(), cause: e })
         }

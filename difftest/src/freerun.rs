@@ -263,11 +263,11 @@ pub fn run<S: Trains>(
 
     let accuracy = (test.accuracy(&mut f64_side)?, secure_accuracy);
     let integer_accuracy = test.accuracy(&mut integer)?;
-    let epoch_passed = done >= data.train.len().div_ceil(spec.sgd.batch);
+    let (chance, epoch, taken) = (test.chance(), data.train.len().div_ceil(spec.sgd.batch), before as usize + done);
     let divergence: Vec<_> = watches
         .iter()
         .zip([accuracy.0, integer_accuracy, accuracy.1])
-        .map(|(w, accuracy)| (w.side, w.verdict(accuracy, spec.network.classes(), epoch_passed)))
+        .map(|(w, accuracy)| (w.side, w.verdict(accuracy, &chance, taken, epoch)))
         .collect();
     let mut watch = SIDES.map(|side| Side::new(side, spec));
     let last = ours.last().unwrap_or(&start);

@@ -2,6 +2,7 @@
 
 use crate::bound::network::Bounds;
 use crate::budget::{self, Budget};
+use crate::chance::Chance;
 use crate::check::Outcome;
 use crate::check::bit_exact::BitExact;
 use crate::check::divergence::{self, Watch};
@@ -17,7 +18,7 @@ use crate::model::real::Real;
 use crate::model::{Batch, Model, Opens, Spent, Tensors};
 use crate::watch::Side;
 use fixtures::Dataset;
-use reference::spec::{FixedSpec, ProbePoint};
+use reference::spec::{FixedSpec, ProbePoint, TrainSpec};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -233,11 +234,10 @@ pub fn run_watched<S: Opens>(
     let accuracy = (test.accuracy(&mut f64_side)?, test.accuracy(secure)?);
     // The integer model is loaded from the secure side's parameters at every step.
     watch.iter_mut().zip([accuracy.0, accuracy.1, accuracy.1]).for_each(|(w, accuracy)| w.accuracy = accuracy);
-    let epoch_passed = steps >= data.train.len().div_ceil(spec.sgd.batch);
-    let classes = spec.network.classes();
+    let (chance, epoch) = (test.chance(), data.train.len().div_ceil(spec.sgd.batch));
     let divergence: Vec<_> = watches
         .iter()
-        .map(|w| (w.side, w.verdict(if w.side == "f64" { accuracy.0 } else { accuracy.1 }, classes, epoch_passed)))
+        .map(|w| (w.side, w.verdict(if w.side == "f64" { accuracy.0 } else { accuracy.1 }, &chance, steps, epoch)))
         .collect();
     let checks = vec![
         bit_exact.finish(),
@@ -309,8 +309,13 @@ pub struct Evaluation<'a> {
 }
 
 impl<'a> Evaluation<'a> {
-    /// Rows at a time.
+    /// Rows at a time, where classes are so few that all pairs of them can be compared in so many rows at once.
     const ROWS: usize = 1000;
+
+    fn rows(&self) -> usize {
+        let pairs = (self.data.classes() as u64).pow(2);
+        Self::ROWS.min((TrainSpec::MOST_PAIRS / pairs) as usize).max(1)
+    }
 
     /// The test set of `data`.
     pub fn of(data: &'a Dataset, fixed: FixedSpec) -> Self {
@@ -319,8 +324,13 @@ impl<'a> Evaluation<'a> {
 
     fn pieces(&self) -> impl Iterator<Item = Batch> {
         let rows: Vec<u32> = (0..self.data.test.len() as u32).collect();
-        let pieces: Vec<Vec<u32>> = rows.chunks(Self::ROWS).map(<[u32]>::to_vec).collect();
+        let pieces: Vec<Vec<u32>> = rows.chunks(self.rows()).map(<[u32]>::to_vec).collect();
         pieces.into_iter().map(|rows| generate::rows(&self.data.test, &rows, self.fixed))
+    }
+
+    /// What a side that has learnt nothing gets right.
+    pub fn chance(&self) -> Chance {
+        Chance::of(self.data.test.labels.iter().map(|&l| l.into()))
     }
 
     /// The part of it that a side classifies correctly.
@@ -349,7 +359,7 @@ mod tests {
     use crate::model::secure::Secure;
     use fixtures::Split;
     use reference::fixed::{Parameters, Tape};
-    use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+    use reference::spec::{Head, NetworkSpec, Rounding, SgdSpec};
 
     fn config(head: Head, rounding: Rounding) -> Config {
         let spec = TrainSpec {

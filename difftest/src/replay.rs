@@ -12,6 +12,7 @@ use crate::check::{Outcome, error_bound};
 use crate::compare::real;
 use crate::config::{Config, Mode};
 use crate::error::Error;
+use crate::input;
 use crate::model::integer::Integer;
 use crate::model::real::Real;
 use crate::model::{Batch, Model, Opens, Step, Tensors};
@@ -22,7 +23,6 @@ use reference::spec::{ProbePoint, TrainSpec};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -145,12 +145,7 @@ impl StepFile {
     /// One line naming the file and what is wrong with it.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let bad = |what: String| Error::Usage(format!("{}: {what}", path.display()));
-        let mut text = String::new();
-        let source = std::fs::File::open(path).map_err(Error::file(path))?;
-        source.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(Error::file(path))?;
-        if text.len() as u64 > MAX_BYTES {
-            return Err(bad(format!("is larger than {MAX_BYTES} bytes; no step that difftest writes is")));
-        }
+        let text = input::file(path, MAX_BYTES)?;
         let mut file: StepFile = serde_json::from_str(&text)
             .map_err(|e| bad(format!("{e}; expected a step written by --save-step or --save-failure")))?;
         path.clone_into(&mut file.path);

@@ -9,10 +9,11 @@ use crate::check::{Outcome, divergence::Verdict};
 use crate::compare::Comparison;
 use crate::config::{Config, Mode};
 use crate::error::Error;
-use crate::lockstep::{Detail, Tightness, median};
+use crate::lockstep::{Detail, Evaluation, Tightness, median};
 use crate::model::{Spent, execution_order};
 use crate::saved::Trained;
 use crate::{freerun, lockstep, watch};
+use fixtures::Dataset;
 use reference::spec::ProbePoint;
 use secure::kernel::Kernel;
 use serde::Serialize;
@@ -126,6 +127,8 @@ pub struct SideVerdict {
 pub struct Accuracy {
     /// Rows of the test set.
     pub rows: usize,
+    /// Part of them with the most frequent label: what a constant answer gets right.
+    pub chance: f64,
     /// Part classified correctly by f64.
     pub f64: f64,
     /// The same, secure.
@@ -191,8 +194,9 @@ struct Common {
 }
 
 impl Report {
-    fn new(config: &Config, test_rows: usize, found: Common) -> Self {
+    fn new(config: &Config, data: &Dataset, found: Common) -> Self {
         let [f64_side, integer, secure] = found.spent;
+        let chance = Evaluation::of(data, config.spec.fixed).chance();
         Report {
             schema: SCHEMA,
             command: config.command(&format!("--steps {}", config.steps)),
@@ -207,13 +211,18 @@ impl Report {
             checks: found.checks,
             divergence: found.divergence.into_iter().map(|(side, verdict)| SideVerdict { side, verdict }).collect(),
             watch: found.watch.into(),
-            accuracy: Accuracy { rows: test_rows, f64: found.accuracy.0, secure: found.accuracy.1 },
+            accuracy: Accuracy {
+                rows: data.test.len(),
+                chance: chance.share,
+                f64: found.accuracy.0,
+                secure: found.accuracy.1,
+            },
             cost: CostReport { f64: f64_side, integer, secure, kernel: Kernel::selected().name() },
         }
     }
 
     /// Of a lock-step run.
-    pub fn lockstep(config: &Config, test_rows: usize, found: lockstep::Findings) -> Self {
+    pub fn lockstep(config: &Config, data: &Dataset, found: lockstep::Findings) -> Self {
         debug_assert_eq!(config.mode, Mode::Lockstep);
         let lockstep::Findings {
             tensors,
@@ -243,15 +252,15 @@ impl Report {
                 .map(|(step, b)| budget::StepBudget { step: *step, tensors: budget::rows(b, unit) })
                 .collect(),
             details,
-            ..Self::new(config, test_rows, Common { checks, divergence, watch, accuracy, spent, steps })
+            ..Self::new(config, data, Common { checks, divergence, watch, accuracy, spent, steps })
         }
     }
 
     /// Of a free run, beside what it has trained.
-    pub fn free(config: &Config, test_rows: usize, found: freerun::Findings) -> (Self, Trained) {
+    pub fn free(config: &Config, data: &Dataset, found: freerun::Findings) -> (Self, Trained) {
         let freerun::Findings { curve, checks, divergence, watch, accuracy, spent, steps, trained } = found;
         let common = Common { checks, divergence, watch, accuracy, spent, steps };
-        (Report { curve, ..Self::new(config, test_rows, common) }, trained)
+        (Report { curve, ..Self::new(config, data, common) }, trained)
     }
 
     /// Whether every check holds.
@@ -272,7 +281,7 @@ pub fn check_output(path: Option<&Path>) -> Result<(), Error> {
     if path.is_dir() {
         return Err(Error::Usage(format!("{}: is a folder; name a file", path.display())));
     }
-    let target = target(path);
+    let target = target(path)?;
     if target.exists() && !target.is_file() {
         return Ok(());
     }
@@ -294,7 +303,7 @@ pub fn check_output(path: Option<&Path>) -> Result<(), Error> {
 pub fn check_distinct<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Error> {
     let mut seen = std::collections::BTreeSet::new();
     for path in paths {
-        let target = target(path);
+        let target = target(path)?;
         let place = folder(&target).canonicalize().unwrap_or_default().join(target.file_name().unwrap_or_default());
         if (!target.exists() || target.is_file()) && !seen.insert(place) {
             return Err(Error::Usage(format!(
@@ -306,9 +315,17 @@ pub fn check_distinct<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(
     Ok(())
 }
 
-/// What is written to: a link stays, and what it leads to is replaced.
-fn target(path: &Path) -> PathBuf {
-    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+/// What is written to: a link stays, and what it leads to is replaced, or made if it is not there.
+fn target(path: &Path) -> Result<PathBuf, Error> {
+    let mut target = path.to_owned();
+    // As many as Linux follows.
+    for _ in 0..40 {
+        match std::fs::read_link(&target) {
+            Ok(next) => target = folder(&target).join(next),
+            Err(_) => return Ok(target),
+        }
+    }
+    Err(Error::Usage(format!("{}: is a link that leads to itself; name a file", path.display())))
 }
 
 /// The folder of a file.
@@ -332,31 +349,70 @@ pub fn write_private(path: &Path, contents: &[u8]) -> Result<(), Error> {
     place(path, contents, true)
 }
 
-/// A file that is replaced keeps its mode, but a private one its owner's rights only.
 fn place(path: &Path, contents: &[u8], private: bool) -> Result<(), Error> {
-    let place = || -> std::io::Result<()> {
-        let target = target(path);
-        let old = std::fs::metadata(&target).ok();
-        if old.as_ref().is_some_and(|old| !old.is_file()) {
-            // A device or a pipe is written to; there is nothing to be replaced.
-            return std::fs::OpenOptions::new().write(true).open(&target)?.write_all(contents);
-        }
-        let mut builder = tempfile::Builder::new();
-        #[cfg(not(unix))]
-        let _ = (private, old);
-        #[cfg(unix)]
-        builder.permissions(PermissionsExt::from_mode(if private { 0o600 } else { 0o666 }));
-        let mut file = builder.tempfile_in(folder(&target))?;
-        file.write_all(contents)?;
-        #[cfg(unix)]
-        if let Some(old) = old {
-            let kept = old.permissions().mode() & if private { 0o700 } else { 0o7777 };
-            file.as_file().set_permissions(PermissionsExt::from_mode(kept))?;
-        }
-        file.persist(&target)?;
+    let target = target(path)?;
+    if std::fs::metadata(&target).is_ok_and(|old| !old.is_file()) {
+        // A device or a pipe is written to; there is nothing to be replaced.
+        let write = || std::fs::OpenOptions::new().write(true).open(&target)?.write_all(contents);
+        return write().map_err(Error::file(path));
+    }
+    Prepared::new(path, contents, private)?.commit()
+}
+
+/// A file that is on the disk as a whole, but not yet under its name: gone unless it is committed.
+pub(crate) struct Prepared {
+    file: tempfile::NamedTempFile,
+    /// As it was asked for.
+    path: PathBuf,
+    target: PathBuf,
+}
+
+impl Prepared {
+    /// Writes `contents` beside what `path` leads to. A file that will be replaced keeps its mode, but a private one its owner's rights only.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub(crate) fn new(path: &Path, contents: &[u8], private: bool) -> Result<Self, Error> {
+        let target = target(path)?;
+        let prepare = || -> std::io::Result<tempfile::NamedTempFile> {
+            let mut builder = tempfile::Builder::new();
+            let old = std::fs::metadata(&target).ok();
+            #[cfg(not(unix))]
+            let _ = (private, old);
+            #[cfg(unix)]
+            builder.permissions(PermissionsExt::from_mode(if private { 0o600 } else { 0o666 }));
+            let mut file = builder.tempfile_in(folder(&target))?;
+            file.write_all(contents)?;
+            #[cfg(unix)]
+            if let Some(old) = old {
+                let kept = old.permissions().mode() & if private { 0o700 } else { 0o7777 };
+                file.as_file().set_permissions(PermissionsExt::from_mode(kept))?;
+            }
+            // A name that outlives a power failure must not lead to bytes that did not.
+            file.as_file().sync_all()?;
+            Ok(file)
+        };
+        let file = prepare().map_err(Error::file(path))?;
+        Ok(Prepared { file, path: path.to_owned(), target })
+    }
+
+    /// Gives the file its name, replacing what had it.
+    ///
+    /// # Errors
+    /// Names the file; what had the name then still has it.
+    pub(crate) fn commit(self) -> Result<(), Error> {
+        let Prepared { file, path, target } = self;
+        file.persist(&target).map_err(|e| Error::file(&path)(e.error))?;
+        sync_folder(&target);
         Ok(())
-    };
-    place().map_err(Error::file(path))
+    }
+}
+
+/// Makes the names in the folder of `file` last. Where a system has no such thing, names last when they will.
+pub(crate) fn sync_folder(file: &Path) {
+    if cfg!(unix) {
+        let _ = std::fs::File::open(folder(file)).and_then(|f| f.sync_all());
+    }
 }
 
 #[cfg(test)]
@@ -398,6 +454,33 @@ mod tests {
         write(&new, b"").unwrap();
         assert_eq!(mode(&new) & 0o111, 0);
         assert_ne!(mode(&new) & 0o400, 0);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_leads_nowhere_stays_and_leads_to_the_file() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().unwrap();
+        let in_dir = |name: &str| dir.path().join(name);
+        std::fs::create_dir(in_dir("sub")).unwrap();
+        symlink("sub/file", in_dir("first")).unwrap();
+        symlink("first", in_dir("second")).unwrap();
+        check_output(Some(&in_dir("second"))).unwrap();
+        write(&in_dir("second"), b"one").unwrap();
+        assert_eq!(std::fs::read(in_dir("sub/file")).unwrap(), b"one");
+        for link in ["first", "second"] {
+            assert!(std::fs::symlink_metadata(in_dir(link)).unwrap().is_symlink(), "{link}");
+        }
+        let both = [in_dir("second"), in_dir("sub/file")];
+        assert!(check_distinct(both.iter().map(PathBuf::as_path)).is_err());
+
+        symlink("missing/file", in_dir("astray")).unwrap();
+        let error = check_output(Some(&in_dir("astray"))).unwrap_err().to_string();
+        assert!(error.contains("there is no folder") && error.contains("missing"), "{error}");
+        symlink("circle", in_dir("circle")).unwrap();
+        assert!(write(&in_dir("circle"), b"").is_err());
+        assert!(std::fs::symlink_metadata(in_dir("circle")).unwrap().is_symlink());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 5, "nothing temporary is left");
     }
 
     #[test]

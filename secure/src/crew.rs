@@ -8,6 +8,7 @@
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder, Yield};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 /// Three running parties. Dropping it waits until all have ended.
 pub(crate) struct Crew {
@@ -16,19 +17,15 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    /// Runs each party on a thread of its own, out of at least `threads`. One that panics ends; its thread goes on helping.
+    /// Runs each party on a thread of its own, out of at least `threads` where the system gives so many. One that panics ends; its thread goes on helping.
     ///
     /// # Errors
-    /// The system has no such threads.
+    /// The system has no thread for each party.
     pub fn start(
         threads: usize,
         parties: [Box<dyn FnOnce() + Send>; 3],
     ) -> std::result::Result<Self, ThreadPoolBuildError> {
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(threads.max(parties.len()))
-            .thread_name(|i| if i < 3 { format!("party {i}") } else { format!("helper {i}") })
-            .panic_handler(|_| {})
-            .build()?;
+        let pool = pool(threads.max(parties.len())).or_else(|_| patient(|| pool(3)))?;
         let (running, ended) = channel::<()>();
         let parties = Mutex::new(parties.map(Some));
         pool.spawn_broadcast(move |thread| {
@@ -48,6 +45,28 @@ impl Drop for Crew {
         let _ = self.ended.recv();
     }
 }
+
+fn pool(threads: usize) -> std::result::Result<ThreadPool, ThreadPoolBuildError> {
+    ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|i| if i < 3 { format!("party {i}") } else { format!("helper {i}") })
+        .panic_handler(|_| {})
+        .build()
+}
+
+/// Again for a while what failed: the threads of a crew that was dropped just before count against the limit until they are gone.
+fn patient<T, E>(mut start: impl FnMut() -> std::result::Result<T, E>) -> std::result::Result<T, E> {
+    for _ in 0..PATIENCE {
+        if let Ok(started) = start() {
+            return Ok(started);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    start()
+}
+
+/// Attempts to start three threads, 5 ms apart.
+const PATIENCE: usize = 100;
 
 /// Does a piece of what is to be done in this thread's crew. False if there is none, or no crew.
 pub(crate) fn help() -> bool {

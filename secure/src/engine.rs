@@ -200,7 +200,10 @@ impl Engine {
             body
         });
         let crew = Crew::start(config.threads, parties).map_err(|e| {
-            Error::misuse(format!("cannot start {} threads: {e}; ask for fewer", config.threads.max(3)))
+            let reason = std::error::Error::source(&e).map_or(e.to_string(), ToString::to_string);
+            Error::misuse(format!(
+                "the system gives no three threads for the parties ({reason}); raise the limit of threads or memory (ulimit -u, ulimit -v, or that of the container)"
+            ))
         })?;
         let EngineConfig { spec, seed, record, .. } = config;
         let engine = Engine { spec, seed, dealt: 0, record, jobs, _crew: crew, broken: false };

@@ -28,12 +28,12 @@ pub struct Args {
 pub fn run(args: Args) -> Result<Verdict, Error> {
     let training = args.training.training();
     // Flags first: a typing error should not wait for the data.
-    training.spec(784)?;
+    training.spec_for_any()?;
     Length::Steps(args.steps).steps(1, 1)?;
     report::check_output(args.json.as_deref())?;
     let data = config::data(args.training.data.as_deref())?;
     let config = Config {
-        spec: training.spec(data.train.inputs())?,
+        spec: training.spec_for(&data)?,
         mode: Mode::Free,
         steps: args.steps,
         seed: args.training.seed,

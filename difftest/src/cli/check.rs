@@ -14,6 +14,7 @@ use fixtures::Dataset;
 use indicatif::{ProgressBar, ProgressStyle};
 use reference::spec::{FixedSpec, TrainSpec};
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -41,7 +42,8 @@ pub struct Args {
     /// lockstep: all sides start every step from the same weights; free: each side trains on its own
     #[arg(long, value_enum, default_value_t = Mode::Lockstep)]
     mode: Mode,
-    /// Free mode: start again at half the learning rate if, after an epoch, a loss exceeds 100 or accuracy is below 11 % (the paper's rule)
+    /// Free mode: start again at half the learning rate if, after an epoch, a loss exceeds 100 or accuracy is at chance, 11 % for ten balanced
+    /// classes (the paper's rule)
     #[arg(long)]
     restart_on_divergence: bool,
     /// Free mode: write what was trained, f64's weights to FILE and each party's shares to a file of its own beside it (safetensors)
@@ -61,7 +63,7 @@ pub struct Args {
     save_failure: Option<PathBuf>,
     /// Write this step (from 0) of the run to such a file
     #[arg(long, num_args = 2, value_names = ["N", "FILE"])]
-    save_step: Option<Vec<String>>,
+    save_step: Option<Vec<OsString>>,
     /// Print the cause of every difference by tensor: encoding, rounding, approximation, range, branch or protocol
     #[arg(long)]
     budget: bool,
@@ -86,9 +88,16 @@ const ROWS: usize = 1 << 28;
 const STEPS: usize = 10;
 
 impl Args {
-    /// `rows` are those of the training set, if they are known yet.
-    fn config(&self, inputs: usize, rows: Option<usize>) -> Result<Config, Error> {
-        let spec = self.training.training().spec(inputs)?;
+    /// Of the data set, once it is known; until then its rows are known if it is the one that ships with the program.
+    fn config(&self, data: Option<&Dataset>) -> Result<Config, Error> {
+        let shipped = self.training.data.is_none();
+        let rows = data.map(|d| d.train.len()).or(shipped.then_some(60_000));
+        let training = self.training.training();
+        let spec = match data {
+            Some(data) => training.spec_for(data)?,
+            None if shipped => training.spec(784)?,
+            None => training.spec_for_any()?,
+        };
         let fixed = FixedSpec { fraction_bits: self.fraction_bits, value_bits: self.value_bits };
         let spec = TrainSpec { fixed, ..spec };
         spec.validate()?;
@@ -164,9 +173,13 @@ impl Args {
     /// The step asked for with --save-step and its file.
     fn saves(&self, steps: usize) -> Result<Option<(usize, PathBuf)>, Error> {
         let Some([n, file]) = self.save_step.as_deref() else { return Ok(None) };
-        match n.parse() {
+        match n.to_str().unwrap_or_default().parse() {
             Ok(n) if n < steps => Ok(Some((n, file.into()))),
-            _ => Err(Error::Usage(format!("--save-step {n}: a run of {steps} steps has steps 0 to {}", steps - 1))),
+            _ => Err(Error::Usage(format!(
+                "--save-step {}: a run of {steps} steps has steps 0 to {}",
+                n.display(),
+                steps - 1
+            ))),
         }
     }
 }
@@ -225,14 +238,15 @@ fn progress(total: usize) -> ProgressBar {
 /// A free run, or with `--restart-on-divergence` as many as the rule asks for; `config` becomes the last one's.
 fn free(args: &Args, config: &mut Config, data: &Dataset, loaded: Option<Trained>) -> Result<(Report, Trained), Error> {
     let (judged, epoch) = (args.restart_on_divergence, data.train.len().div_ceil(config.spec.sgd.batch));
-    let ends = |step, loss, accuracy| judged && restart::breaks(step, epoch, loss, accuracy).is_some();
+    let chance = lockstep::Evaluation::of(data, config.spec.fixed).chance();
+    let ends = |step, loss, accuracy| judged && restart::breaks(step, epoch, &chance, loss, accuracy).is_some();
     let mut ended = Vec::new();
     loop {
         let bar = progress(freerun::RUNS * config.steps);
         let start = |n| Secure::start(config.spec.clone(), config.insecure_seed.map(|s| s.wrapping_add(n)), false);
         let found = freerun::run(config, data, loaded.as_ref(), &ends, start, |steps| bar.inc(steps as u64))?;
         bar.finish_and_clear();
-        let why = restart::reason(&found.curve, found.accuracy.1, epoch).filter(|_| judged);
+        let why = restart::reason(&found.curve, found.accuracy.1, epoch, &chance).filter(|_| judged);
         let diverged = why.is_some();
         if let Some(why) = &why {
             let line = format!("learning rate {}, seed {}: {why}", config.spec.sgd.learning_rate, config.seed);
@@ -243,7 +257,7 @@ fn free(args: &Args, config: &mut Config, data: &Dataset, loaded: Option<Trained
             *config = next;
             continue;
         }
-        let (mut report, trained) = Report::free(config, data.test.len(), found);
+        let (mut report, trained) = Report::free(config, data, found);
         if judged {
             report.checks.push(restart::outcome(config, &ended, diverged));
         }
@@ -263,10 +277,9 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let outputs = || model.iter().chain(single.into_iter().flatten()).map(PathBuf::as_path);
     outputs().try_for_each(|output| report::check_output(Some(output)))?;
     report::check_distinct(outputs())?;
-    // How many rows another data set has is not known yet.
-    args.config(784, args.training.data.is_none().then_some(60_000))?;
+    args.config(None)?;
     let data = config::data(args.training.data.as_deref())?;
-    let mut config = args.config(data.train.inputs(), Some(data.train.len()))?;
+    let mut config = args.config(Some(&data))?;
     let loaded = config.loaded.as_deref().map(|path| saved::load(path, &config.spec)).transpose()?;
     print(&report::text::heading(&config))?;
 
@@ -275,7 +288,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         Mode::Lockstep => {
             let found;
             (found, steps) = lockstep(&args, &config, &data)?;
-            Report::lockstep(&config, data.test.len(), found)
+            Report::lockstep(&config, &data, found)
         }
         Mode::Free => {
             let (report, last) = free(&args, &mut config, &data, loaded)?;

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::model::secure::Secure;
 use crate::replay::{self, StepFile};
 use crate::report;
+use crate::terminal::{line, quoted};
 use reference::spec::TrainSpec;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -43,7 +44,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let mut out = format!(
         "step {} of {}: {}, {} rounding, {} rows, {} classes\n",
         file.step,
-        file.command,
+        line(&file.command),
         file.spec.head,
         file.spec.rounding,
         file.batch(),
@@ -53,7 +54,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         out.push_str("INSECURE: the parties' randomness comes from a seed; their shares hide nothing\n");
     }
     for failure in &file.failures {
-        let _ = writeln!(out, "recorded because of\n{failure}");
+        let _ = write!(out, "recorded because of\n{}", quoted(failure));
     }
     let mut start = |spec: &TrainSpec| Secure::start(spec.clone(), args.insecure_seed, true);
     let recorded = match replay::recorded(&file) {

@@ -85,10 +85,10 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         vec![link("LAN", args.lan_latency, args.lan_bandwidth)?, link("WAN", args.wan_latency, args.wan_bandwidth)?];
     let sgd = SgdSpec { batch: args.batch, ..SgdSpec::default() };
     let training = Training { head, layers, hidden, rounding, epsilon: 0.1, sgd };
-    training.spec(784)?;
+    training.spec_for_any()?;
     report::check_output(args.json.as_deref())?;
     let data = config::data(args.data.as_deref())?;
-    let timing = Timing { spec: training.spec(data.train.inputs())?, epochs, steps, seed, links };
+    let timing = Timing { spec: training.spec_for(&data)?, epochs, steps, seed, links };
     let bar = if std::io::stderr().is_terminal() {
         let style = ProgressStyle::with_template("{bar:40} epoch {pos}/{len}, {eta} left")
             .unwrap_or_else(|_| ProgressStyle::default_bar());

@@ -53,6 +53,11 @@ pub fn heading(config: &Config) -> String {
     out
 }
 
+/// "1 row", "2 rows".
+pub(super) fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
 /// A number in at most eight places.
 pub(super) fn short(v: f64) -> String {
     match v {
@@ -270,10 +275,11 @@ pub fn body(report: &Report) -> String {
     let a = &report.accuracy;
     let _ = writeln!(
         out,
-        "\ntest accuracy   f64 {:.2} %   secure {:.2} %   ({} rows)",
+        "\ntest accuracy   f64 {:.2} %   secure {:.2} %   chance {:.2} %   ({})",
         100.0 * a.f64,
         100.0 * a.secure,
-        a.rows
+        100.0 * a.chance,
+        count(a.rows, "row")
     );
     out += &cost(report);
     for failure in report.checks.iter().filter_map(|c| c.failure.as_ref()) {
