@@ -11,9 +11,10 @@ pub mod replay;
 pub mod time;
 pub mod training;
 
-use crate::error::Error;
-use crate::terminal::{line, lines};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
+use difftest::error::Error;
+use difftest::terminal::{line, lines};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -87,7 +88,7 @@ pub fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    crate::threads::start();
+    difftest::threads::start();
     let kernel = secure::kernel::Kernel::select().map_err(|e| Error::Usage(e.to_string()));
     let done = kernel.and_then(|_| match cli.command {
         None => check::run(cli.check),
@@ -122,6 +123,12 @@ pub fn print(text: &str) -> Result<(), Error> {
         }
         _ => Ok(()),
     }
+}
+
+/// A parser of one of a list of named values, which the help lists.
+fn one_of<T: Copy + Send + Sync>(all: &'static [T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(all.iter().map(|&v| name(v)))
+        .map(move |text| *all.iter().find(|&&v| name(v) == text).expect("clap has checked the name"))
 }
 
 /// Parses a name from a list of named values.
