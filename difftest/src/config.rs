@@ -85,31 +85,39 @@ pub struct Training {
 }
 
 impl Training {
-    /// The specification for data of `inputs` columns and ten classes, as MNIST has, with its limits checked.
+    /// The specification for data of `inputs` columns and ten classes, as MNIST has, in the paper's format, with its limits checked.
     ///
     /// # Errors
     /// The first limit that is broken.
     pub fn spec(&self, inputs: usize) -> Result<TrainSpec, Error> {
-        self.sized(inputs, 10)
+        self.sized(inputs, 10, FixedSpec::default())
+    }
+
+    /// The specification for the data set that ships with the program.
+    ///
+    /// # Errors
+    /// The first limit that is broken.
+    pub fn spec_for_shipped(&self, fixed: FixedSpec) -> Result<TrainSpec, Error> {
+        self.sized(784, 10, fixed)
     }
 
     /// The specification for a data set, as wide as its images and with as many classes as its labels name, with its limits checked.
     ///
     /// # Errors
     /// The first limit that is broken.
-    pub fn spec_for(&self, data: &Dataset) -> Result<TrainSpec, Error> {
-        self.sized(data.train.inputs(), data.classes())
+    pub fn spec_for(&self, data: &Dataset, fixed: FixedSpec) -> Result<TrainSpec, Error> {
+        self.sized(data.train.inputs(), data.classes(), fixed)
     }
 
     /// The specification for a data set that nothing is known of yet: what is refused here is refused for every one.
     ///
     /// # Errors
     /// The first limit that is broken.
-    pub fn spec_for_any(&self) -> Result<TrainSpec, Error> {
-        self.sized(1, 2)
+    pub fn spec_for_any(&self, fixed: FixedSpec) -> Result<TrainSpec, Error> {
+        self.sized(1, 2, fixed)
     }
 
-    fn sized(&self, inputs: usize, classes: usize) -> Result<TrainSpec, Error> {
+    fn sized(&self, inputs: usize, classes: usize, fixed: FixedSpec) -> Result<TrainSpec, Error> {
         if self.layers == 0 || self.layers > 64 {
             return Err(Error::Usage(format!("--layers is {}; it must be 1 to 64", self.layers)));
         }
@@ -118,7 +126,7 @@ impl Training {
             head: self.head,
             epsilon: self.epsilon,
             rounding: self.rounding,
-            fixed: FixedSpec::default(),
+            fixed,
             sgd: self.sgd,
         };
         spec.validate()?;

@@ -11,6 +11,7 @@ use crate::compare::real;
 use crate::config::Config;
 use crate::error::Error;
 use crate::generate;
+use crate::interrupt;
 use crate::lockstep::{Evaluation, SIDES};
 use crate::model::integer::Integer;
 use crate::model::real::{Real, refused};
@@ -173,7 +174,8 @@ fn secure_run<S: Trains>(
         done += piece.len();
         progress(piece.len());
         let (loss, accuracy) = on_sample(&config.spec, &side, &sample)?;
-        if ends(done, loss, accuracy) {
+        // The other sides then train as far as this one did.
+        if ends(done, loss, accuracy) || (pieces == usize::MAX && interrupt::requested()) {
             break;
         }
     }

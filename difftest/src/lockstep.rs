@@ -13,6 +13,7 @@ use crate::compare::{self, Comparison, Verdict, real};
 use crate::config::Config;
 use crate::error::Error;
 use crate::generate;
+use crate::interrupt;
 use crate::model::integer::Integer;
 use crate::model::real::Real;
 use crate::model::{Batch, Model, Opens, Spent, Tensors};
@@ -227,6 +228,9 @@ pub fn run_watched<S: Opens>(
             failing(step);
         }
         progress(steps);
+        if interrupt::requested() {
+            break;
+        }
     }
 
     let unjudged = range.first().map(|(step, _)| format!("not judged from step {step} on, where the range was left"));

@@ -12,6 +12,7 @@ use crate::config::{Config, Mode};
 use crate::error::Error;
 use crate::lockstep::{Detail, Evaluation, Tightness, median};
 use crate::model::{Spent, execution_order};
+use crate::provenance::{DataReport, Provenance};
 use crate::saved::Trained;
 use crate::{freerun, lockstep, watch};
 use fixtures::Dataset;
@@ -156,6 +157,10 @@ pub struct Report {
     pub schema: u32,
     /// The command that repeats the run.
     pub command: String,
+    /// Program, date, processor, kernel.
+    pub made: Provenance,
+    /// The data.
+    pub data: DataReport,
     /// True if the secure side ran with a fixed seed: its shares were then no secret.
     pub insecure: bool,
     /// The configuration.
@@ -201,6 +206,8 @@ impl Report {
         Report {
             schema: SCHEMA,
             command: config.command(&format!("--steps {}", config.steps)),
+            made: Provenance::now(),
+            data: DataReport::of(data),
             insecure: config.insecure_seed.is_some(),
             config: config.clone(),
             steps: found.steps,

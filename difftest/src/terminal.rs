@@ -7,7 +7,7 @@ use std::borrow::Cow;
 fn acts(c: char) -> bool {
     let reorders = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let breaks = matches!(c, '\u{2028}' | '\u{2029}');
-    c.is_control() || reorders || breaks || c == '\u{feff}'
+    (c.is_control() && c != '\t') || reorders || breaks || c == '\u{feff}'
 }
 
 /// `text` with everything escaped that a terminal would act upon, but its line breaks.

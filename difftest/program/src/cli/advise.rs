@@ -26,14 +26,13 @@ pub struct Args {
 /// # Errors
 /// Bad flags, bad data, a side that cannot go on, a file that cannot be written.
 pub fn run(args: Args) -> Result<Verdict, Error> {
-    let training = args.training.training();
     // Flags first: a typing error should not wait for the data.
-    training.spec_for_any()?;
+    args.training.spec(1, None)?;
     Length::Steps(args.steps).steps(1, 1)?;
     report::check_output(args.json.as_deref())?;
     let data = config::data(args.training.data.as_deref())?;
     let config = Config {
-        spec: training.spec_for(&data)?,
+        spec: args.training.spec(1, Some(&data))?,
         mode: Mode::Free,
         steps: args.steps,
         seed: args.training.seed,
@@ -47,8 +46,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let advice = advise::run(&config, &data)?;
     print(&advise::text(&advice))?;
     if let Some(path) = &args.json {
-        let json = serde_json::to_string_pretty(&advice).expect("strings, numbers and lists always have a JSON form");
-        report::write(path, json.as_bytes())?;
+        report::write(path, report::json::stamped(&advice, Some(&data)).as_bytes())?;
     }
     Ok(Verdict::of(advice.holds()))
 }

@@ -2,9 +2,10 @@
 
 use super::training::Flags;
 use super::{Verdict, one_of, print};
-use difftest::check::{error_bound, side};
+use difftest::check::{Outcome, error_bound, side};
 use difftest::config::{self, Config, Length, Mode};
 use difftest::error::Error;
+use difftest::interrupt;
 use difftest::model::secure::Secure;
 use difftest::replay::{Captured, Capturing, StepFile};
 use difftest::report::{self, Report};
@@ -12,7 +13,6 @@ use difftest::saved::Trained;
 use difftest::{freerun, lockstep, restart, saved};
 use fixtures::Dataset;
 use indicatif::{ProgressBar, ProgressStyle};
-use reference::spec::{FixedSpec, TrainSpec};
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -33,12 +33,6 @@ pub struct Args {
     /// As many steps as compare 10^9 elements: some minutes
     #[arg(long, conflicts_with_all = ["steps", "epochs", "step"])]
     long: bool,
-    /// Fraction bits f, 4 to 17: a unit is 2^-f
-    #[arg(long, default_value_t = 16)]
-    fraction_bits: u32,
-    /// Value bits K, f + 5 to 32: values stay below 2^(K-1) units
-    #[arg(long, default_value_t = 32)]
-    value_bits: u32,
     /// lockstep: all sides start every step from the same weights; free: each side trains on its own
     #[arg(long, value_parser = one_of(&Mode::ALL, Mode::name), default_value = "lockstep")]
     mode: Mode,
@@ -92,15 +86,7 @@ impl Args {
     fn config(&self, data: Option<&Dataset>) -> Result<Config, Error> {
         let shipped = self.training.data.is_none();
         let rows = data.map(|d| d.train.len()).or(shipped.then_some(60_000));
-        let training = self.training.training();
-        let spec = match data {
-            Some(data) => training.spec_for(data)?,
-            None if shipped => training.spec(784)?,
-            None => training.spec_for_any()?,
-        };
-        let fixed = FixedSpec { fraction_bits: self.fraction_bits, value_bits: self.value_bits };
-        let spec = TrainSpec { fixed, ..spec };
-        spec.validate()?;
+        let spec = self.training.spec(1, data)?;
         let length = match (self.steps, self.epochs, self.step) {
             _ if self.long => Length::Steps(LONG.div_ceil(error_bound::elements(&spec)) as usize),
             (Some(n), ..) => Length::Steps(n),
@@ -253,7 +239,7 @@ fn free(args: &Args, config: &mut Config, data: &Dataset, loaded: Option<Trained
             print(&format!("diverges: {line}\n"))?;
             ended.push(line);
         }
-        if let Some(next) = why.and_then(|_| restart::next(config)) {
+        if let Some(next) = why.filter(|_| !interrupt::requested()).and_then(|_| restart::next(config)) {
             *config = next;
             continue;
         }
@@ -263,6 +249,12 @@ fn free(args: &Args, config: &mut Config, data: &Dataset, loaded: Option<Trained
         }
         return Ok((report, trained));
     }
+}
+
+/// A run that Ctrl-C ended has no verdict on the steps that it did not take.
+fn interrupted(config: &Config, steps: usize) -> Option<Outcome> {
+    let summary = format!("by Ctrl-C after {steps} of {} steps: all of this is about those", config.steps);
+    (interrupt::requested() && steps < config.steps).then(|| Outcome::open("interrupted", summary))
 }
 
 /// Runs the comparison.
@@ -278,6 +270,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     outputs().try_for_each(|output| report::check_output(Some(output)))?;
     report::check_distinct(outputs())?;
     args.config(None)?;
+    crate::interrupt::listen();
     let data = config::data(args.training.data.as_deref())?;
     let mut config = args.config(Some(&data))?;
     let loaded = config.loaded.as_deref().map(|path| saved::load(path, &config.spec)).transpose()?;
@@ -297,6 +290,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         }
     };
     report.checks.extend(side::checks(&config)?);
+    report.checks.extend(interrupted(&config, report.steps));
     // Whatever becomes of the files, the verdict has been seen.
     print(&report::text::body(&report))?;
     if args.budget {

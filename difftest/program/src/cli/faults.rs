@@ -102,9 +102,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         args.steps
     ))?;
     if let Some(path) = &args.json {
-        let text =
-            serde_json::to_string_pretty(&matrix).map_err(|e| Error::Usage(format!("the matrix as JSON: {e}")))?;
-        report::write(path, text.as_bytes())?;
+        report::write(path, report::json::stamped(&matrix, None).as_bytes())?;
     }
     Ok(Verdict::of(matrix.detected == n))
 }

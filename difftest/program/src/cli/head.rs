@@ -8,6 +8,7 @@ use difftest::error::Error;
 use difftest::input;
 use difftest::model::real::refused;
 use difftest::model::secure::{failed, tape};
+use difftest::report;
 use ndarray::Array2;
 use reference::f64::RealHead;
 use reference::fixed::{Coins, Model};
@@ -245,7 +246,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         });
     }
     let mut output = Output {
-        schema: difftest::report::SCHEMA,
+        schema: report::SCHEMA,
         head: args.head,
         rounding: args.rounding,
         epsilon: args.epsilon,
@@ -261,9 +262,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     if args.side == Side::All {
         fixed_sides(&args, &spec, &logits, &labels, &mut output)?;
     }
-    let mut text = serde_json::to_string_pretty(&output).expect("strings, numbers and lists always have a JSON form");
-    text.push('\n');
-    print(&text)?;
+    print(&report::json::stamped(&output, None))?;
     let holds = output.bit_exact != Some(false) && output.inside_bound != Some(false) && output.range.is_none();
     Ok(Verdict::of(holds))
 }
