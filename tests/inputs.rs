@@ -50,7 +50,10 @@ fn dead_units_and_the_accuracy_of_a_coin_are_no_training() {
     }
     let (code, text, error) = on("two-class", "advise --layers 2 --hidden 4 --lr 30 --steps 30");
     assert_eq!((code, text.as_str()), (Some(2), ""));
-    assert!(error.contains("f64 itself is at chance after 30 steps (accuracy 50.00 %, chance 50.00 %"), "{error}");
+    assert!(
+        error.contains("the real side itself is at chance after 30 steps (accuracy 50.00 %, chance 50.00 %"),
+        "{error}"
+    );
     let (code, text, _) = on("ten-class-control", "--layers 2 --hidden 4 --lr 30 --epochs 30");
     assert_eq!(code, Some(1), "{text}");
     assert!(check(&text, "divergence").contains("stalls (accuracy 10.0 %, all units of layer 1 dead)"), "{text}");
@@ -74,7 +77,7 @@ fn few_steps_are_no_verdict_and_enough_are_one() {
     assert!(line.starts_with("PASS") && line.contains("10 steps are too few"), "{line}");
     let (code, text, _) = on("small-sample", "--steps 200");
     assert_eq!(code, Some(0), "{text}");
-    assert!(check(&text, "divergence").contains("f64 trains, integer trains, secure trains"), "{text}");
+    assert!(check(&text, "divergence").contains("real trains, integer trains, secure trains"), "{text}");
 }
 
 #[test]
@@ -94,10 +97,10 @@ fn a_threshold_that_fixed_point_cannot_hold_is_refused_and_what_overflows_is_out
         range.starts_with("head_gradient[") && range.ends_with("its range is -2147483647 to 2147483647"),
         "{range}"
     );
-    let (code, text, _) = head("--epsilon 1e-6 --side f64");
+    let (code, text, _) = head("--epsilon 1e-6 --side real");
     assert_eq!(code, Some(0), "real numbers have no unit");
     let answer: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(answer["rows"][1]["f64"]["gradient"][0], -75000.0);
+    assert_eq!(answer["rows"][1]["real"]["gradient"][0], -75000.0);
     for extra in ["--epsilon 0.0005 --steps 1", "--fraction-bits 10 --epsilon 0.001 --steps 1"] {
         let args = format!("{extra} --head relu-prob-cut --batch 16");
         let fits = !extra.starts_with("--fraction");

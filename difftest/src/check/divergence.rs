@@ -5,7 +5,7 @@ use super::Outcome;
 use crate::chance::Chance;
 use crate::compare::place;
 use crate::config::Config;
-use crate::model::Tensors;
+use crate::side::Tensors;
 use ndarray::Array2;
 use reference::spec::{FixedSpec, ProbePoint};
 use serde::{Deserialize, Serialize};
@@ -97,8 +97,8 @@ impl std::fmt::Display for Verdict {
 
 /// One side's evidence.
 #[derive(Debug, Clone)]
-pub struct Watch {
-    /// `f64`, `integer` or `secure`.
+pub struct Evidence {
+    /// `real`, `integer` or `secure`.
     pub side: &'static str,
     limit: f64,
     grows: Option<Verdict>,
@@ -107,11 +107,11 @@ pub struct Watch {
     dead_layer: Option<usize>,
 }
 
-impl Watch {
+impl Evidence {
     /// Nothing seen yet.
     pub fn new(side: &'static str, fixed: FixedSpec) -> Self {
         let limit = fixed.limit() as f64 / fixed.one() as f64;
-        Watch { side, limit, grows: None, range: None, non_finite: None, dead_layer: None }
+        Evidence { side, limit, grows: None, range: None, non_finite: None, dead_layer: None }
     }
 
     /// Looks at one tensor (reals) of a step.
@@ -200,9 +200,9 @@ mod tests {
 
     #[test]
     fn causes_are_told_apart_and_the_first_step_is_kept() {
-        let watch = || Watch::new("f64", FixedSpec::default());
+        let watch = || Evidence::new("real", FixedSpec::default());
         let logits = |v: f64| Tensors::from([(ProbePoint::Logits, array![[0.0, v]])]);
-        let verdict = |w: &Watch, accuracy| w.verdict(accuracy, &TEN, 500, 400);
+        let verdict = |w: &Evidence, accuracy| w.verdict(accuracy, &TEN, 500, 400);
 
         let mut w = watch();
         w.step(0, &logits(32767.9), |v| *v);
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn accuracy_is_judged_against_the_labels_shares_after_enough_steps() {
-        let watch = Watch::new("f64", FixedSpec::default());
+        let watch = Evidence::new("real", FixedSpec::default());
         let stalls = |accuracy| Verdict::Stalls { accuracy, dead_layer: None };
         assert_eq!(watch.verdict(0.1, &TEN, 500, 400), stalls(0.1));
         let few = Verdict::TooFewSteps { accuracy: 0.1, chance: 0.1, steps: 399 };
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn behind_a_dead_layer_no_number_of_steps_is_too_few() {
-        let mut w = Watch::new("f64", FixedSpec::default());
+        let mut w = Evidence::new("real", FixedSpec::default());
         w.step(0, &Tensors::from([(ProbePoint::Activation(1), array![[0.0, 0.0]])]), |v| *v);
         assert_eq!(w.verdict(0.1, &TEN, 1, 400), Verdict::Stalls { accuracy: 0.1, dead_layer: Some(1) });
         let mnist = Chance { share: 0.1135, rows: 10_000 };
@@ -250,17 +250,17 @@ mod tests {
 
     #[test]
     fn what_cannot_be_judged_is_no_failure() {
-        let config = crate::check::side::config(reference::spec::Head::Softmax, reference::spec::Rounding::Nearest);
+        let config = crate::config::small(reference::spec::Head::Softmax, reference::spec::Rounding::Nearest);
         let few = Verdict::TooFewSteps { accuracy: 0.0, chance: 0.1, steps: 10 };
-        let outcome = finish(&config, &[("f64", few), ("secure", Verdict::Trains)]);
+        let outcome = finish(&config, &[("real", few), ("secure", Verdict::Trains)]);
         assert_eq!(outcome.word(), "PASS");
         assert_eq!(
             outcome.summary,
-            "f64 not judged (accuracy 0.0 %, chance 10.0 %: 10 steps are too few), secure trains"
+            "real not judged (accuracy 0.0 %, chance 10.0 %: 10 steps are too few), secure trains"
         );
         let rows = Verdict::TooFewRows { accuracy: 0.7, chance: 0.5, rows: 40 };
-        assert_eq!(finish(&config, &[("f64", Verdict::Trains), ("secure", rows.clone())]).word(), "OPEN");
+        assert_eq!(finish(&config, &[("real", Verdict::Trains), ("secure", rows.clone())]).word(), "OPEN");
         let stalls = Verdict::Stalls { accuracy: 0.5, dead_layer: Some(1) };
-        assert_eq!(finish(&config, &[("f64", rows), ("secure", stalls)]).word(), "FAIL");
+        assert_eq!(finish(&config, &[("real", rows), ("secure", stalls)]).word(), "FAIL");
     }
 }

@@ -5,6 +5,7 @@ use super::{Verdict, print};
 use difftest::advise;
 use difftest::config::{self, Config, Length, Mode};
 use difftest::error::Error;
+use difftest::output;
 use difftest::report;
 use std::path::PathBuf;
 
@@ -29,24 +30,15 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     // Flags first: a typing error should not wait for the data.
     args.training.spec(1, None)?;
     Length::Steps(args.steps).steps(1, 1)?;
-    report::check_output(args.json.as_deref())?;
+    output::check_output(args.json.as_deref())?;
     let data = config::data(args.training.data.as_deref())?;
-    let config = Config {
-        spec: args.training.spec(1, Some(&data))?,
-        mode: Mode::Free,
-        steps: args.steps,
-        seed: args.training.seed,
-        insecure_seed: None,
-        data: args.training.data,
-        only_step: None,
-        only_probe: None,
-        loaded: None,
-        replayed: None,
-    };
+    let spec = args.training.spec(1, Some(&data))?;
+    let config =
+        Config { mode: Mode::Free, data: args.training.data, ..Config::new(spec, args.steps, args.training.seed) };
     let advice = advise::run(&config, &data)?;
     print(&advise::text(&advice))?;
     if let Some(path) = &args.json {
-        report::write(path, report::json::stamped(&advice, Some(&data)).as_bytes())?;
+        output::write(path, report::json::stamped(&advice, Some(&data)).as_bytes())?;
     }
     Ok(Verdict::of(advice.holds()))
 }

@@ -2,15 +2,18 @@
 
 use super::training::Flags;
 use super::{Verdict, one_of, print};
-use difftest::check::{Outcome, error_bound, side};
+use difftest::check::{Outcome, error_bound};
+use difftest::checkpoint::Trained;
 use difftest::config::{self, Config, Length, Mode};
 use difftest::error::Error;
+use difftest::evaluation::Evaluation;
+use difftest::experiment;
 use difftest::interrupt;
-use difftest::model::secure::Secure;
 use difftest::replay::{Captured, Capturing, StepFile};
 use difftest::report::{self, Report};
-use difftest::saved::Trained;
-use difftest::{freerun, lockstep, restart, saved};
+use difftest::run::{free, lockstep, restart};
+use difftest::side::secure::Secure;
+use difftest::{checkpoint, output};
 use fixtures::Dataset;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::cell::RefCell;
@@ -125,16 +128,13 @@ impl Args {
             self.fits(steps, rows.div_ceil(self.training.batch))?;
         }
         Ok(Config {
-            spec,
             mode: self.mode,
-            steps,
-            seed: self.training.seed,
             insecure_seed: self.insecure_seed,
             data: self.training.data.clone(),
             only_step: self.step,
             only_probe: self.probe.clone(),
             loaded: self.load_model.clone(),
-            replayed: None,
+            ..Config::new(spec, steps, self.training.seed)
         })
     }
 }
@@ -208,7 +208,7 @@ fn lockstep(args: &Args, config: &Config, data: &Dataset) -> Result<(lockstep::F
 
 /// Writes a captured step.
 fn save(config: &Config, captured: &Captured, path: &Path, failures: &[String]) -> Result<(), Error> {
-    report::write(path, StepFile::new(config, captured, failures.to_vec()).json().as_bytes())
+    output::write(path, StepFile::new(config, captured, failures.to_vec()).json().as_bytes())
 }
 
 /// A bar on a terminal, nothing elsewhere.
@@ -224,13 +224,13 @@ fn progress(total: usize) -> ProgressBar {
 /// A free run, or with `--restart-on-divergence` as many as the rule asks for; `config` becomes the last one's.
 fn free(args: &Args, config: &mut Config, data: &Dataset, loaded: Option<Trained>) -> Result<(Report, Trained), Error> {
     let (judged, epoch) = (args.restart_on_divergence, data.train.len().div_ceil(config.spec.sgd.batch));
-    let chance = lockstep::Evaluation::of(data, config.spec.fixed).chance();
+    let chance = Evaluation::of(data, config.spec.fixed).chance();
     let ends = |step, loss, accuracy| judged && restart::breaks(step, epoch, &chance, loss, accuracy).is_some();
     let mut ended = Vec::new();
     loop {
-        let bar = progress(freerun::RUNS * config.steps);
+        let bar = progress(free::RUNS * config.steps);
         let start = |n| Secure::start(config.spec.clone(), config.insecure_seed.map(|s| s.wrapping_add(n)), false);
-        let found = freerun::run(config, data, loaded.as_ref(), &ends, start, |steps| bar.inc(steps as u64))?;
+        let found = free::run(config, data, loaded.as_ref(), &ends, start, |steps| bar.inc(steps as u64))?;
         bar.finish_and_clear();
         let why = restart::reason(&found.curve, found.accuracy.1, epoch, &chance).filter(|_| judged);
         let diverged = why.is_some();
@@ -264,16 +264,16 @@ fn interrupted(config: &Config, steps: usize) -> Option<Outcome> {
 pub fn run(args: Args) -> Result<Verdict, Error> {
     // Flags first: a typing error should not wait for the data.
     let step = args.save_step.as_ref().map(|s| PathBuf::from(&s[1]));
-    let model = args.save_model.as_deref().map(saved::files).unwrap_or_default();
+    let model = args.save_model.as_deref().map(checkpoint::files).unwrap_or_default();
     let single = [&args.json, &args.html, &args.save_failure, &step];
     let outputs = || model.iter().chain(single.into_iter().flatten()).map(PathBuf::as_path);
-    outputs().try_for_each(|output| report::check_output(Some(output)))?;
-    report::check_distinct(outputs())?;
+    outputs().try_for_each(|output| output::check_output(Some(output)))?;
+    output::check_distinct(outputs())?;
     args.config(None)?;
     crate::interrupt::listen();
     let data = config::data(args.training.data.as_deref())?;
     let mut config = args.config(Some(&data))?;
-    let loaded = config.loaded.as_deref().map(|path| saved::load(path, &config.spec)).transpose()?;
+    let loaded = config.loaded.as_deref().map(|path| checkpoint::load(path, &config.spec)).transpose()?;
     print(&report::text::heading(&config))?;
 
     let (mut steps, mut trained) = (Vec::new(), None);
@@ -289,7 +289,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
             report
         }
     };
-    report.checks.extend(side::checks(&config)?);
+    report.checks.extend(experiment::checks(&config)?);
     report.checks.extend(interrupted(&config, report.steps));
     // Whatever becomes of the files, the verdict has been seen.
     print(&report::text::body(&report))?;
@@ -297,7 +297,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         print(&report::budget::table(&report.budget, config.spec.fixed.fraction_bits))?;
     }
     if let (Some(path), Some(trained)) = (&args.save_model, &trained) {
-        saved::save(path, &config.spec, trained)?;
+        checkpoint::save(path, &config.spec, trained)?;
     }
     let failures: Vec<_> = report.checks.iter().filter_map(|c| c.failure.clone()).collect();
     for (captured, path) in &steps {
@@ -307,10 +307,10 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         print(&format!("\n{} is not written: the run ended before that step\n", path.display()))?;
     }
     if let Some(path) = &args.json {
-        report::write(path, report::json::report(&report).as_bytes())?;
+        output::write(path, report::json::report(&report).as_bytes())?;
     }
     if let Some(path) = &args.html {
-        report::write(path, report::html::comparison(&report).as_bytes())?;
+        output::write(path, report::html::comparison(&report).as_bytes())?;
     }
     Ok(Verdict::of(report.passed()))
 }

@@ -39,7 +39,7 @@ pub fn run(_: Args) -> Result<Verdict, Error> {
 #[cfg(feature = "faults")]
 pub fn run(args: Args) -> Result<Verdict, Error> {
     use super::print;
-    use difftest::{faults, report};
+    use difftest::{faults, output, report};
     use secure::fault::Fault;
 
     if args.steps == 0 {
@@ -102,7 +102,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         args.steps
     ))?;
     if let Some(path) = &args.json {
-        report::write(path, report::json::stamped(&matrix, None).as_bytes())?;
+        output::write(path, report::json::stamped(&matrix, None).as_bytes())?;
     }
     Ok(Verdict::of(matrix.detected == n))
 }

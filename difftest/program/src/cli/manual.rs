@@ -3,7 +3,7 @@
 use super::{Verdict, command, print};
 use clap_complete::Shell;
 use difftest::error::Error;
-use difftest::report;
+use difftest::output;
 use std::path::PathBuf;
 
 /// Flags of `difftest completions`.
@@ -59,7 +59,7 @@ pub fn man(args: &Man) -> Result<Verdict, Error> {
     let commands: Vec<_> = whole.get_subcommands().filter(|c| c.get_name() != "help").cloned().collect();
     for command in std::iter::once(whole).chain(commands) {
         let name = command.get_bin_name().unwrap_or("difftest").replace(' ', "-");
-        report::write(&dir.join(format!("{name}.1")), page(command.name(name.leak() as &str))?.as_bytes())?;
+        output::write(&dir.join(format!("{name}.1")), page(command.name(name.leak() as &str))?.as_bytes())?;
     }
     Ok(Verdict::Holds)
 }

@@ -4,6 +4,7 @@ use super::training::Flags;
 use super::{Verdict, print};
 use difftest::config;
 use difftest::error::Error;
+use difftest::output;
 use difftest::report;
 use difftest::timing::{Link, Timing, run as measure, text};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -68,7 +69,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let links =
         vec![link("LAN", args.lan_latency, args.lan_bandwidth)?, link("WAN", args.wan_latency, args.wan_bandwidth)?];
     args.training.spec(LAYERS, None)?;
-    report::check_output(args.json.as_deref())?;
+    output::check_output(args.json.as_deref())?;
     let data = config::data(args.training.data.as_deref())?;
     let spec = args.training.spec(LAYERS, Some(&data))?;
     let timing = Timing { spec, epochs, steps, seed: args.training.seed, links };
@@ -83,7 +84,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     bar.finish_and_clear();
     print(&text(&measured))?;
     if let Some(path) = &args.json {
-        report::write(path, report::json::stamped(&measured, Some(&data)).as_bytes())?;
+        output::write(path, report::json::stamped(&measured, Some(&data)).as_bytes())?;
     }
     Ok(Verdict::Holds)
 }
