@@ -44,6 +44,10 @@ fn dead_units_and_the_accuracy_of_a_coin_are_no_training() {
     for mode in ["lockstep", "free"] {
         let (code, text, _) = on("two-class", &format!("--layers 2 --hidden 4 --lr 30 --epochs 30 --mode {mode}"));
         assert_eq!(code, Some(1), "{text}");
+        assert!(check(&text, "divergence").starts_with("FAIL"), "{text}");
+        // The rate at which the units die instead.
+        let (code, text, _) = on("two-class", &format!("--layers 2 --hidden 4 --lr 3 --epochs 110 --mode {mode}"));
+        assert_eq!(code, Some(1), "{text}");
         assert!(text.contains("layers 2 (16-4-2)"), "as many outputs as there are classes: {text}");
         assert!(check(&text, "divergence").contains("stalls (accuracy 50.0 %, all units of layer 1 dead)"), "{text}");
         assert!(text.contains("chance 50.00 %"), "{text}");
@@ -89,7 +93,7 @@ fn a_threshold_that_fixed_point_cannot_hold_is_refused_and_what_overflows_is_out
     let (code, _, error) = head("--epsilon 1e-6");
     assert_eq!(code, Some(2));
     assert!(error.contains("must be at least one unit, 0.0000152587890625") && one_line(&error), "{error}");
-    let (code, text, _) = head("--epsilon 0.000016");
+    let (code, text, _) = head("--epsilon 0.0000152587890625");
     let answer: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((code, &answer["inside_bound"]), (Some(1), &Value::Null), "{text}");
     let range = answer["range"].as_str().unwrap();
@@ -250,7 +254,9 @@ fn few_threads_are_enough_or_named() {
         let mut command = Command::new("prlimit");
         command.arg(format!("--nproc={threads}:{threads}"));
         if root {
-            command.args(["setpriv", "--reuid=54321", "--clear-groups"]);
+            // A user that nobody else is, for all processes of a user count.
+            let user = 100_000 + std::process::id();
+            command.arg("setpriv").arg(format!("--reuid={user}")).arg("--clear-groups");
         }
         command.arg(&program).args(["--steps", "1", "--data"]).arg(&data);
         let (code, text, error) = run(&mut command);

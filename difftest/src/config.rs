@@ -62,6 +62,9 @@ pub struct Config {
     /// Trained model that a free run goes on with, instead of initial weights.
     #[serde(serialize_with = "path_text")]
     pub loaded: Option<PathBuf>,
+    /// Name of the engine on the secure side, if it is not the one of this project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<&'static str>,
     /// The file whose step is replayed, if this is a replay.
     #[serde(serialize_with = "path_text")]
     pub replayed: Option<PathBuf>,
@@ -184,12 +187,20 @@ impl Config {
             only_step: None,
             only_probe: None,
             loaded: None,
+            engine: None,
             replayed: None,
         }
     }
 
     /// The command line that repeats this run, with `extra` flags.
     pub fn command(&self, extra: &str) -> String {
+        if let Some(engine) = self.engine {
+            let what = if extra.is_empty() { String::new() } else { format!(" ({extra})") };
+            return format!(
+                "the caller's own run of {engine}, seed {}{what}; no command of difftest runs it",
+                self.seed
+            );
+        }
         if let Some(file) = &self.replayed {
             return format!("difftest replay {}", shell_word(file.as_os_str()));
         }

@@ -339,7 +339,7 @@ fn judge(file: &StepFile, tape: Tape, secure: Option<&Tensors<i64>>) -> Result<V
             let computed = |p: &ProbePoint| integer.unfinished.contains_key(p);
             bit_exact.step(&config, file.step, &integer.unfinished, secure, computed);
             bit_exact.refused(&config, file.step, &e);
-            return Ok(vec![bit_exact.finish()]);
+            return Ok(vec![bit_exact.finish(&config)]);
         }
         (Err(e), None) => return Err(e),
     };
@@ -362,7 +362,7 @@ fn judge(file: &StepFile, tape: Tape, secure: Option<&Tensors<i64>>) -> Result<V
     let mut checks = Vec::new();
     if let Some(secure) = secure {
         bit_exact.step(&config, file.step, &model, secure, everything);
-        checks.push(bit_exact.finish());
+        checks.push(bit_exact.finish(&config));
     }
     let unjudged = range.first().map(|_| "not judged: the range was left".into());
     checks.push(error_bound::finish(&config, &tensors, &statistics, usize::from(range.first().is_none()), unjudged));

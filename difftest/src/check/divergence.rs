@@ -155,13 +155,14 @@ impl Evidence {
         }
         let (share, rows, dead_layer) = (chance.share, chance.rows, self.dead_layer);
         let enough = steps >= epoch.max(ENOUGH_STEPS);
+        let level = chance.level();
+        // With one label alone nobody can be better than chance.
+        let doubtful = share < 1.0 && accuracy <= chance.doubtful();
         match () {
             // Behind a dead layer every row looks alike, however long the training goes on.
-            () if accuracy < chance.level() && (enough || dead_layer.is_some()) => {
-                Verdict::Stalls { accuracy, dead_layer }
-            }
-            () if accuracy < chance.level() => Verdict::TooFewSteps { accuracy, chance: share, steps },
-            () if accuracy <= chance.doubtful() && share < 1.0 => Verdict::TooFewRows { accuracy, chance: share, rows },
+            () if accuracy < level && (enough || dead_layer.is_some()) => Verdict::Stalls { accuracy, dead_layer },
+            () if !enough && (accuracy < level || doubtful) => Verdict::TooFewSteps { accuracy, chance: share, steps },
+            () if doubtful => Verdict::TooFewRows { accuracy, chance: share, rows },
             () => Verdict::Trains,
         }
     }
@@ -235,6 +236,7 @@ mod tests {
         let small = Chance { share: 0.5, rows: 40 };
         let rows = Verdict::TooFewRows { accuracy: 0.7, chance: 0.5, rows: 40 };
         assert_eq!(watch.verdict(0.7, &small, 500, 400), rows);
+        assert!(matches!(watch.verdict(0.7, &small, 10, 2), Verdict::TooFewSteps { .. }), "both are too few");
         assert_eq!(watch.verdict(1.0, &Chance { share: 1.0, rows: 40 }, 500, 400), Verdict::Trains, "one label");
     }
 

@@ -60,7 +60,11 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let recorded = match replay::recorded(&file) {
         Ok(checks) => checks,
         // Coins that a wrong protocol drew need not fit the arithmetic: that is what the step was recorded for.
-        Err(e) => vec![Outcome::new("recorded coins", "refused by the integer model".into(), Some(e.to_string()))],
+        Err(e) => vec![Outcome::new(
+            "recorded coins",
+            "refused by the integer model".into(),
+            Some(line(&e.to_string()).into()),
+        )],
     };
     let (fresh, _) = replay::fresh(&file, &mut start)?;
     list(&mut out, "integer model on the recorded coins, against f64", &recorded);
