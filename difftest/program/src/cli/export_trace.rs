@@ -49,15 +49,15 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
 }
 
 fn trace(args: &Args) -> Result<TraceFile, Error> {
-    let training = args.flags.training();
+    let untrained = args.flags.spec(1, None)?;
     if args.corners {
-        return record::corners(training.head, training.rounding);
+        return record::corners(untrained.head, untrained.rounding);
     }
     if args.steps == 0 {
         return Err(Error::Usage("--steps is 0; a trace has at least 1".into()));
     }
     let data = config::data(args.flags.data.as_deref())?;
-    let spec = training.spec(data.train.inputs())?;
+    let spec = args.flags.spec(1, Some(&data))?;
     record::training(&spec, &data.train, args.steps, args.flags.seed, args.insecure_seed)
 }
 
