@@ -18,19 +18,19 @@ use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec
 use secure::engine::{Engine, EngineConfig, LayerUnits, ParameterUnits};
 use serde::Serialize;
 
-/// The paper's entries; null where they were not available to us.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+/// The paper's entries for a head. Its ReLU probability is both `relu-prob`, the formula, and `relu-prob-cut`, the code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Printed {
     /// Uses comparisons.
-    pub comparison: Option<bool>,
+    pub comparison: bool,
     /// Uses division.
-    pub division: Option<bool>,
+    pub division: bool,
     /// Uses the exponential.
-    pub exponential: Option<bool>,
+    pub exponential: bool,
     /// Is differentiable.
-    pub differentiable: Option<bool>,
+    pub differentiable: bool,
     /// Is the gradient of a known loss.
-    pub known_loss: Option<bool>,
+    pub known_loss: bool,
 }
 
 /// One head.
@@ -62,8 +62,8 @@ pub struct Row {
     pub asymmetry_below_eps: f64,
     /// Largest difference between gradient and differences of the loss; null if no loss is stated.
     pub loss_error: Option<f64>,
-    /// The paper's row.
-    pub paper: Printed,
+    /// The paper's row; null for a head that it does not have.
+    pub paper: Option<Printed>,
 }
 
 const CLASSES: usize = 10;
@@ -122,10 +122,10 @@ fn row(head: Head) -> Result<Row, Error> {
     })
 }
 
-fn printed(head: Head) -> Printed {
+fn printed(head: Head) -> Option<Printed> {
+    let name = if head == Head::ReluProbCut { Head::ReluProb } else { head }.name();
     let table = fixtures::paper::table2();
-    let row = table.rows.iter().find(|r| r.head.name() == head.name());
-    row.map_or(Printed::default(), |r| Printed {
+    table.rows.iter().find(|r| r.head.name() == name).map(|r| Printed {
         comparison: r.comparison,
         division: r.division,
         exponential: r.exponential,

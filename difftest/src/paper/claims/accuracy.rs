@@ -1,0 +1,81 @@
+//! Claims about the replacements' accuracy beside softmax's.
+
+use super::{Cases, Claim, EPOCHS, Evidence, REPLACEMENTS, configurations, layers_of, points, seeds};
+use reference::spec::{Head, Rounding};
+
+/// A replacement that is used as an output probability.
+#[derive(Debug, Clone, Copy)]
+pub struct Replacement {
+    head: Head,
+    name: &'static str,
+    what: &'static str,
+}
+
+/// The paper's formula.
+pub const RELU_PROB: Replacement =
+    Replacement { head: Head::ReluProb, name: "relu-prob-printed", what: "as the formula of section 2 is printed" };
+
+/// The paper's published code.
+pub const RELU_PROB_CUT: Replacement =
+    Replacement { head: Head::ReluProbCut, name: "relu-prob-coded", what: "as the published code computes it" };
+
+/// The replacement as a probability converges, with lower accuracy than softmax.
+pub fn below_softmax(e: &Evidence, which: Replacement) -> Claim {
+    let Replacement { head, name, what } = which;
+    let mut cases = Cases::new(
+        name,
+        "section 2, after the bound on the gradient; table 1",
+        format!(
+            "With eps = {}, ReLU probability ({what}) converges, with a lower accuracy than softmax.",
+            e.setup.epsilon
+        ),
+        format!(
+            "{head} trains, and after {EPOCHS} epochs it is below softmax by more than two standard errors, at every depth and rounding."
+        ),
+    );
+    for (layers, rounding) in configurations() {
+        compare(&mut cases, e, head, layers, rounding);
+    }
+    cases.finish(&format!("secure or integer cells of {head} and softmax with {EPOCHS} epochs"))
+}
+
+fn compare(cases: &mut Cases, e: &Evidence, head: Head, layers: usize, rounding: Rounding) {
+    let cells = e.trained(head, layers, rounding, 0, EPOCHS);
+    let base = e.trained(Head::Softmax, layers, rounding, 0, EPOCHS);
+    let at = format!("{}, {rounding}, {head}", layers_of(layers));
+    match (e.accuracy(&cells, EPOCHS), e.accuracy(&base, EPOCHS)) {
+        (Some(a), Some(b)) => {
+            let (gap, error) = b.minus(a);
+            let numbers =
+                format!("{at}: {a} ({}) against {b} ({}), {}", seeds(&cells), seeds(&base), points(-gap, error));
+            cases.case(cells.iter().all(|c| c.trains()) && gap > 2.0 * error, numbers);
+        }
+        (None, Some(_)) if !cells.is_empty() => {
+            cases.case(false, format!("{at}: does not converge at the rates tried, in some of {}", seeds(&cells)))
+        }
+        _ => cases.missing(at),
+    }
+}
+
+/// Either use of the replacement reduces accuracy.
+pub fn always_reduced(e: &Evidence) -> Claim {
+    let mut cases = Cases::new(
+        "always-reduced",
+        "abstract; section 4, text after table 1",
+        "Every replacement of softmax loses accuracy, with any number of layers, in places a great deal.",
+        format!(
+            "After {EPOCHS} epochs every replacement is below softmax by more than two standard errors, at every depth and rounding;              one that does not train is below it."
+        ),
+    );
+    for head in REPLACEMENTS {
+        for (layers, rounding) in configurations() {
+            let cells = e.trained(head, layers, rounding, 0, EPOCHS);
+            if !cells.is_empty() && cells.iter().all(|c| !c.trains()) {
+                cases.case(true, format!("{}, {rounding}, {head}: does not train", layers_of(layers)));
+            } else {
+                compare(&mut cases, e, head, layers, rounding);
+            }
+        }
+    }
+    cases.finish(&format!("secure or integer cells of softmax and the replacements with {EPOCHS} epochs"))
+}
