@@ -16,6 +16,7 @@ pub mod document;
 pub mod explain;
 pub mod grid;
 pub mod machine;
+#[cfg(feature = "html")]
 pub mod page;
 pub mod published;
 pub mod record;

@@ -23,7 +23,7 @@ pub fn readable(schema: u32) -> bool {
 pub const MOST_LAYERS: usize = 64;
 
 /// Who trains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// Three parties on shares.

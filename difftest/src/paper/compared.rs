@@ -10,7 +10,7 @@ use super::cell::{Cell, Side};
 use super::claims::layers_of;
 use super::explain;
 use super::table1::{CHECKPOINTS, Checkpoints, Last, Measured, Row, rows};
-use fixtures::paper::{PaperHead, PaperRounding, Table1Row};
+use fixtures::paper::Table1Row;
 use reference::spec::{Head, Rounding};
 use serde::Serialize;
 
@@ -90,11 +90,7 @@ pub fn compare(cells: &[Cell]) -> Vec<Compared> {
     let mut all = Vec::new();
     for row in &paper.rows {
         for &head in heads(row.head) {
-            let rounding = match row.rounding {
-                PaperRounding::Prob => Rounding::Probabilistic,
-                PaperRounding::Nearest => Rounding::Nearest,
-            };
-            all.extend(configuration(row, head, rounding, cells));
+            all.extend(configuration(row, head, cells));
         }
     }
     let sentences: Vec<_> = all.iter().map(|c| explain::sentence(c, &all, cells)).collect();
@@ -104,11 +100,12 @@ pub fn compare(cells: &[Cell]) -> Vec<Compared> {
     all
 }
 
-fn heads(head: PaperHead) -> &'static [Head] {
+/// Our heads for one of the paper's.
+fn heads(head: Head) -> &'static [Head] {
     match head {
-        PaperHead::Softmax => &[Head::Softmax],
-        PaperHead::ReluProb => &[Head::ReluProb, Head::ReluProbCut],
-        PaperHead::ReluGrad => &[Head::ReluGrad],
+        Head::ReluProb => &[Head::ReluProb, Head::ReluProbCut],
+        Head::ReluGrad => &[Head::ReluGrad],
+        _ => &[Head::Softmax],
     }
 }
 
@@ -126,7 +123,8 @@ fn plain<'a>(cells: &'a [Cell], head: Head, layers: usize, rounding: Option<Roun
     found.into_iter().filter(|c| Some(c.id.epochs) == enough).collect()
 }
 
-fn configuration(row: &Table1Row, head: Head, rounding: Rounding, cells: &[Cell]) -> Option<Compared> {
+fn configuration(row: &Table1Row, head: Head, cells: &[Cell]) -> Option<Compared> {
+    let rounding = row.rounding;
     let found = plain(cells, head, row.layers, Some(rounding));
     let secure: Vec<&Cell> = found.iter().copied().filter(|c| c.id.side == Side::Secure).collect();
     let mut ours = secure.clone();

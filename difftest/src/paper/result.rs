@@ -5,7 +5,9 @@ use super::claims::{self, Claim};
 use super::compared::{Compared, compare};
 use super::csv::csv;
 use super::machine::{Machine, program};
-use super::{page, sketch, table1, table2, text};
+#[cfg(feature = "html")]
+use super::page;
+use super::{sketch, table1, table2, text};
 use crate::error::Error;
 use crate::report;
 use reference::spec::NetworkSpec;
@@ -162,7 +164,9 @@ impl Findings {
         ] {
             report::write(&dir.join(name), text.as_bytes())?;
         }
-        report::write(&dir.join("report.html"), page::page(self).as_bytes())
+        #[cfg(feature = "html")]
+        report::write(&dir.join("report.html"), page::page(self).as_bytes())?;
+        Ok(())
     }
 
     /// Table 1 and the claims, for a terminal.
