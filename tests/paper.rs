@@ -149,7 +149,10 @@ fn cells_run_by_a_batch_system_and_merged_are_the_grid() {
     let table = fs::read_to_string(Path::new(out).join("table1.csv")).unwrap();
     assert!(table.starts_with("layers,rounding,head,seeds,secure_seeds,ours.after_5"), "{table}");
     assert!(table.lines().next().unwrap().contains("paper.after_5,paper.after_10,"), "{table}");
-    assert_eq!((&report["table1"][0]["last"]["epoch"], &report["table1"][0]["paper"]["after_20"]), (&2.into(), &92.4.into()));
+    assert_eq!(
+        (&report["table1"][0]["last"]["epoch"], &report["table1"][0]["paper"]["after_20"]),
+        (&2.into(), &92.4.into())
+    );
     assert!(report["program"].as_str().unwrap().starts_with("difftest ") && text.contains("epoch 2: "), "{text}");
     let cell: Value = serde_json::from_slice(&merged[ids[0]]).unwrap();
     assert!(cell["program"].as_str().unwrap().starts_with("difftest ") && cell["machine"]["processor"].is_string());
@@ -171,7 +174,8 @@ fn cells_run_by_a_batch_system_and_merged_are_the_grid() {
 #[test]
 fn seeds_are_a_list_and_a_rate_can_be_the_only_one() {
     let list = |args: &[&str]| {
-        let text = succeeds(&[&["--list", "--layers", "2", "--heads", "relu-grad", "--rounding", "prob"], args].concat());
+        let text =
+            succeeds(&[&["--list", "--layers", "2", "--heads", "relu-grad", "--rounding", "prob"], args].concat());
         text.lines().map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(
@@ -281,7 +285,13 @@ fn the_papers_page_shows_every_figure_of_the_paper() {
         let figures: Vec<_> = row.accuracy.iter().flatten().map(|a| format!("{a:.1}")).collect();
         let figures = if row.diverges { "⊥".into() } else { figures.join(" / ") };
         let name = format!("| {}, {} | ", row.rounding, row.head);
-        let depth = text.split(if row.layers == 1 { "\n| 1 layer |" } else if row.layers == 2 { "\n| 2 layers |" } else { "\n| 3 layers |" });
+        let depth = text.split(if row.layers == 1 {
+            "\n| 1 layer |"
+        } else if row.layers == 2 {
+            "\n| 2 layers |"
+        } else {
+            "\n| 3 layers |"
+        });
         let depth = depth.last().unwrap().split("\n\n").next().unwrap();
         assert!(depth.lines().any(|l| l.starts_with(&name) && l.contains(&format!("| {figures} |"))), "{row:?}");
     }
@@ -345,7 +355,13 @@ fn secure_cells_have_costs_and_time() {
     assert!(seconds.iter().all(|row| row["cpu_seconds"].as_f64().unwrap() >= 0.0 && row["paper_seconds"].is_number()));
     let untimed = "fewer than 20 whole epochs";
     assert!(seconds.iter().all(|row| row["untimed"] == untimed && row["machine"].is_string()), "{seconds:?}");
-    assert!(report["claims"].as_array().unwrap().iter().all(|c| !c["name"].as_str().unwrap().starts_with("saving") || c["verdict"] == "not-tested"));
+    assert!(
+        report["claims"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|c| !c["name"].as_str().unwrap().starts_with("saving") || c["verdict"] == "not-tested")
+    );
     assert!(steps.iter().all(|s| s["rounds"].as_f64().unwrap() > 10.0 && s["bytes"].as_f64().unwrap() > 1e4));
     let html = fs::read_to_string(Path::new(out).join("report.html")).unwrap();
     assert!(html.contains("Accuracy against secure seconds") && html.contains("Drift between the sides"));

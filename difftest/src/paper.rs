@@ -6,7 +6,7 @@
 //! * [`sketch`]: weights small enough to keep, so that drift can be told afterwards.
 //! * [`store`]: a folder of finished cells; [`record`]: all cells in one compact file; [`grid`]: which there are, and running those that are missing.
 //! * [`table1`], [`compared`], [`table2`], [`claims`], [`explain`]: what follows from finished cells, and from nothing else.
-//! * [`result`] puts it together; [`text`], [`document`], [`page`] and [`csv`] show it.
+//! * [`result`] puts it together; [`text`], [`document`], `page` and [`csv`] show it, [`report`] writes the files.
 
 pub mod cell;
 pub mod claims;
@@ -20,6 +20,7 @@ pub mod machine;
 pub mod page;
 pub mod published;
 pub mod record;
+pub mod report;
 pub mod result;
 pub mod side;
 pub mod sketch;

@@ -3,7 +3,7 @@
 use super::machine::Machine;
 use crate::check::divergence::Verdict;
 use crate::error::Error;
-use crate::lockstep::median;
+use crate::statistics::median;
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -453,6 +453,33 @@ impl fmt::Display for Untimed {
             Untimed::NotMeasured => "it is not recorded whether the machine was quiet",
         })
     }
+}
+
+/// A number of layers, in words.
+pub fn layers_of(layers: usize) -> String {
+    if layers == 1 { "1 layer".into() } else { format!("{layers} layers") }
+}
+
+/// A learning rate with three significant digits.
+pub fn short(rate: f64) -> String {
+    let text = format!("{rate:.2e}");
+    text.parse::<f64>().map_or(text, |v| v.to_string())
+}
+
+/// Where cells ran, each machine once.
+pub fn machines<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Vec<Machine> {
+    let mut machines: Vec<Machine> = Vec::new();
+    for cell in cells {
+        if !machines.contains(&cell.machine) {
+            machines.push(cell.machine.clone());
+        }
+    }
+    machines
+}
+
+/// Binomial standard error of an accuracy (0 to 1) on `rows` rows.
+pub fn binomial_error(accuracy: f64, rows: usize) -> f64 {
+    (accuracy * (1.0 - accuracy) / rows.max(1) as f64).sqrt()
 }
 
 /// Median and its standard error from the median deviation, as if the undisturbed values were normal (0 for a single value).

@@ -6,9 +6,7 @@
 //! the four checkpoints. The paper gives one run, rounded to 0.1 points, so that the difference of our mean of n seeds and its figure has the standard error
 //! sqrt(s^2 / n + s^2 + 0.1^2 / 12) if both do the same. Twice that is the limit. The test rows are the same, and are no source of difference.
 
-use super::cell::{Cell, Side};
-use super::claims::layers_of;
-use super::explain;
+use super::cell::{Cell, Side, layers_of};
 use super::table1::{CHECKPOINTS, Checkpoints, Last, Measured, Row, rows};
 use fixtures::paper::Table1Row;
 use reference::spec::{Head, Rounding};
@@ -84,7 +82,7 @@ impl Compared {
     }
 }
 
-/// Every configuration of the paper that some cell is of, the shortest grid that reaches its last checkpoint, or else the longest.
+/// Every configuration of the paper that some cell is of, without explanations ([`super::explain`]): the shortest grid that reaches its last checkpoint, or else the longest.
 pub fn compare(cells: &[Cell]) -> Vec<Compared> {
     let paper = fixtures::paper::table1();
     let mut all = Vec::new();
@@ -92,10 +90,6 @@ pub fn compare(cells: &[Cell]) -> Vec<Compared> {
         for &head in heads(row.head) {
             all.extend(configuration(row, head, cells));
         }
-    }
-    let sentences: Vec<_> = all.iter().map(|c| explain::sentence(c, &all, cells)).collect();
-    for (compared, sentence) in all.iter_mut().zip(sentences) {
-        compared.explanation = sentence;
     }
     all
 }
@@ -188,6 +182,7 @@ pub(super) fn pooled(means: &Checkpoints<Option<Mean>>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::super::claims::tests::cell;
+    use super::super::explain::explained;
     use super::*;
 
     fn softmax(seed: u64, side: &str, accuracy: f64) -> Cell {
@@ -204,7 +199,7 @@ mod tests {
             softmax(3, "integer", 0.9250),
             softmax(1, "real", 0.9235),
         ];
-        let all = compare(&cells);
+        let all = explained(&cells);
         let [one] = &all[..] else { panic!("{all:?}") };
         assert_eq!((one.name().as_str(), one.seeds, one.secure_seeds), ("1 layer, prob, softmax", 3, 1));
         let round = |v: f64| (1000.0 * v).round() / 1000.0;
@@ -224,7 +219,7 @@ mod tests {
 
     #[test]
     fn one_seed_has_a_difference_and_no_verdict() {
-        let all = compare(&[softmax(1, "integer", 0.9)]);
+        let all = explained(&[softmax(1, "integer", 0.9)]);
         assert_eq!((all[0].beyond.all(), all[0].difference_error), ([None; 4], None));
         assert_eq!(all[0].difference.after_20.map(|d| (10.0 * d).round()), Some(-24.0));
         assert!(!all[0].differs() && all[0].explanation.is_none() && all[0].seconds.is_none());
@@ -232,9 +227,9 @@ mod tests {
 
     #[test]
     fn a_head_that_the_paper_says_diverges_differs_if_it_trains_here() {
-        let all = compare(&[cell("secure-relu-grad-l2-prob-s1-e20", &[0.87; 20])]);
+        let all = explained(&[cell("secure-relu-grad-l2-prob-s1-e20", &[0.87; 20])]);
         assert!(all[0].paper_diverges && all[0].differs() && all[0].explanation.is_some(), "{all:?}");
-        let all = compare(&[cell("secure-relu-grad-l2-prob-s1-e20", &[0.87, 0.1])]);
+        let all = explained(&[cell("secure-relu-grad-l2-prob-s1-e20", &[0.87, 0.1])]);
         assert!(!all[0].differs());
         assert_eq!(all[0].last.map(|l| l.epoch), Some(2));
     }

@@ -2,12 +2,12 @@
 //!
 //! Lines of text are at most [`WIDTH`] columns; a table's cells hold at most four numbers each.
 
-use super::cell::{Cell, Setup, Side};
-use super::claims::divergence::{self, READINGS, Reading, short};
+use super::cell::{Cell, Setup, Side, binomial_error, layers_of};
+use super::claims::divergence::{self, READINGS, Reading};
 use super::claims::{self, Claim, Judgement};
-use super::compared::{Compared, Mean, compare, pooled};
-use super::result::{is_quiet_grid, machines};
-use super::table1::{self, Checkpoints, Row};
+use super::compared::{Compared, Mean, pooled};
+use super::explain::explained;
+use super::table1::{self, Checkpoints};
 use super::{table2, train};
 use crate::error::Error;
 use reference::spec::Rounding;
@@ -30,7 +30,7 @@ const NUMBERS: usize = 6;
 /// Table 2 needs three parties for a moment, which may fail to start.
 pub fn tables(setup: &Setup, cells: &[Cell]) -> Result<String, Error> {
     let table2 = table2::rows()?;
-    let all = compare(cells);
+    let all = explained(cells);
     let mut out = String::new();
     notes(&mut out, setup, cells);
     accuracy(&mut out, &all);
@@ -95,7 +95,7 @@ fn notes(out: &mut String, setup: &Setup, cells: &[Cell]) {
             setup.momentum,
             setup.epsilon,
             setup.hidden,
-            100.0 * table1::binomial_error(0.97, setup.test_rows),
+            100.0 * binomial_error(0.97, setup.test_rows),
         ),
     );
 }
@@ -126,7 +126,7 @@ fn accuracy(out: &mut String, all: &[Compared]) {
         let _ = write!(
             out,
             "\n| {} | seeds | ours | real numbers | paper | difference |\n| --- | --- | --- | --- | --- | --- |\n",
-            claims::layers_of(layers)
+            layers_of(layers)
         );
         for c in all.iter().filter(|c| c.layers == layers) {
             let paper = if c.paper_diverges { "⊥".into() } else { values(c.paper, |v| format!("{v:.1}")) };
@@ -205,7 +205,7 @@ fn seconds(out: &mut String, all: &[Compared]) {
     let mut told: Vec<&str> = timed.iter().filter_map(|c| c.machine.as_deref()).collect();
     told.dedup();
     paragraph(out, &format!("Machine: {}.", told.join("; ")));
-    if !is_quiet_grid(&timed) {
+    if timed.iter().any(|r| r.untimed.is_some()) {
         let mut reasons: Vec<&str> = timed.iter().filter_map(|c| c.untimed.as_deref()).collect();
         reasons.dedup();
         paragraph(out, &format!("Rows that are not quiet bear no claim about time: {}.", reasons.join("; ")));
@@ -249,7 +249,7 @@ fn reading_row(cells: &[Cell], code: bool, layers: usize, rounding: Rounding) ->
         if same { all[0].clone() } else { each().collect::<Vec<_>>().join("; ") }
     };
     let head = if code { "relu-grad-code" } else { "relu-grad" };
-    let name = format!("{}, {rounding}, {head}", claims::layers_of(layers));
+    let name = format!("{}, {rounding}, {head}", layers_of(layers));
     let columns: Vec<_> = READINGS
         .into_iter()
         .filter(|r| *r != Reading::Representable(50))
@@ -274,21 +274,12 @@ fn others(out: &mut String, cells: &[Cell]) {
         let _ = writeln!(
             out,
             "| {} | {} | {} | {} |",
-            row_name(r),
+            r.name(),
             r.side,
             values(r.accuracy, |m| format!("{:.2}", m.value)),
             r.outcome
         );
     }
-}
-
-/// A row of one side, in words.
-pub fn row_name(r: &Row) -> String {
-    let rounding = r.rounding.map_or(String::new(), |rounding| format!(", {rounding}"));
-    let bits = if r.velocity_bits > 0 { format!(", {} velocity bits", r.velocity_bits) } else { String::new() };
-    let rate =
-        r.rate_units.map_or(String::new(), |n| format!(", rate {}", short(f64::from(n) * super::cell::RATE_UNIT)));
-    format!("{}{rounding}, {}{bits}{rate}, {} epochs", claims::layers_of(r.layers), r.head, r.epochs)
 }
 
 fn judged(out: &mut String, all: &[Claim]) {
@@ -361,7 +352,7 @@ fn text_figures(out: &mut String) {
         &format!(
             "Two parties ({}), {}, {} rounding: an epoch takes {}.",
             two.setting,
-            claims::layers_of(two.layers),
+            layers_of(two.layers),
             two.rounding.name(),
             each.join(", ")
         ),
@@ -372,11 +363,6 @@ fn text_figures(out: &mut String) {
         let told: Vec<_> = [accuracy, seconds].into_iter().flatten().collect();
         item(out, &format!("{}: {}.", other.work, told.join(", ")));
     }
-}
-
-/// Machines of a record, in words.
-pub fn machine_list(cells: &[Cell]) -> String {
-    machines(cells).iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// `text` with what is between the markers replaced.

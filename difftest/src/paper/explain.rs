@@ -2,13 +2,23 @@
 //!
 //! A sentence says what an experiment of this project shows, or that the cause is not known; it never guesses.
 
-use super::cell::Cell;
-use super::claims::divergence::{Found, Reading, found, seeds, short};
-use super::compared::{Compared, pooled};
+use super::cell::{Cell, short};
+use super::claims::divergence::{Found, Reading, found, seeds};
+use super::compared::{Compared, compare, pooled};
 use reference::spec::Head;
 
 /// A difference that several configurations in a table of this size show by chance, points: the spread is itself estimated from few seeds.
 const SMALL: f64 = 0.5;
+
+/// Every configuration of the paper that some cell is of, with its explanation.
+pub fn explained(cells: &[Cell]) -> Vec<Compared> {
+    let mut all = compare(cells);
+    let sentences: Vec<_> = all.iter().map(|c| sentence(c, &all, cells)).collect();
+    for (compared, sentence) in all.iter_mut().zip(sentences) {
+        compared.explanation = sentence;
+    }
+    all
+}
 
 /// The sentence on `this`; nothing where chance explains all of it.
 pub fn sentence(this: &Compared, all: &[Compared], cells: &[Cell]) -> Option<String> {

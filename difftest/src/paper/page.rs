@@ -3,7 +3,6 @@
 use super::cell::{Id, Nearness, Side};
 use super::claims::Judgement;
 use super::compared::{Compared, Mean};
-use super::document::row_name;
 use super::result::{Drift, Findings, Point};
 use super::table1::{CHECKPOINTS, Measured, Rate};
 use crate::report::html::plot::{Plot, Series, Stroke, legend};
@@ -192,8 +191,7 @@ fn sides(page: &mut Page, found: &Findings) {
             ["configuration", "seeds", "seconds", &after[0], &after[1], &after[2], &after[3], "end", "outcome"],
         );
         for r in rows {
-            let mut cells =
-                vec![Cell::Text(row_name(r)), Cell::Number(r.seeds.to_string()), number(r.seconds_per_epoch)];
+            let mut cells = vec![Cell::Text(r.name()), Cell::Number(r.seeds.to_string()), number(r.seconds_per_epoch)];
             cells.extend(r.accuracy.all().map(number));
             let last = r.last.map_or("–".into(), |l| format!("{:.2} after {}", l.accuracy, l.epoch));
             cells.push(Cell::Number(last));

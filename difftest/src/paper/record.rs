@@ -3,7 +3,7 @@
 //! Left out are the sketches of the weights, of which the drift against real numbers is kept. Numbers have six significant digits, except gradients,
 //! which are judged against exact limits.
 
-use super::cell::{self, Attempt, Cell, Cost, Epoch, Id, SCHEMA, Setup};
+use super::cell::{self, Attempt, Cell, Cost, Epoch, Id, SCHEMA, Setup, machines};
 use super::machine::{self, Machine};
 use super::result;
 use crate::check::divergence::Verdict;
@@ -56,7 +56,7 @@ struct Tried {
 impl Record {
     /// From finished cells of one setup.
     pub fn new(setup: &Setup, cells: &[Cell]) -> Self {
-        let machines = result::machines(cells);
+        let machines = machines(cells);
         let row = |cell: &Cell| Row {
             id: cell.id.to_string(),
             machine: machines.iter().position(|m| *m == cell.machine).unwrap_or_default(),

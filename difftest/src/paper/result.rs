@@ -1,18 +1,14 @@
 //! What an evaluation found: tables, claims and curves, from finished cells only; as text, JSON and CSV.
 
-use super::cell::{Cell, Epoch, Nearness, Setup, Side};
+use super::cell::{Cell, Epoch, Nearness, Setup, Side, machines};
 use super::claims::{self, Claim};
-use super::compared::{Compared, compare};
-use super::csv::csv;
+use super::compared::Compared;
+use super::explain::explained;
 use super::machine::{Machine, program};
-#[cfg(feature = "html")]
-use super::page;
-use super::{sketch, table1, table2, text};
+use super::{sketch, table1, table2};
 use crate::error::Error;
-use crate::report;
 use reference::spec::NetworkSpec;
 use serde::Serialize;
-use std::path::Path;
 
 /// Version of `report.json`: raised when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 2;
@@ -131,7 +127,7 @@ impl Findings {
             program: program(),
             machines: machines(cells),
             cells: cells.iter().map(|c| c.id.to_string()).collect(),
-            table1: compare(cells),
+            table1: explained(cells),
             sides: table1::rows(cells),
             claims: claims::judge(&setup, cells, &table2),
             table2,
@@ -141,37 +137,6 @@ impl Findings {
             protocols: cells.iter().flat_map(protocols).collect(),
             setup,
         })
-    }
-
-    /// Writes `report.json`, the CSVs and `report.html` into `dir`.
-    ///
-    /// # Errors
-    /// Names the file.
-    pub fn write(&self, dir: &Path) -> Result<(), Error> {
-        let json = serde_json::to_string_pretty(self).map_err(|e| Error::Usage(format!("report.json: {e}")))?;
-        report::write(&dir.join("report.json"), (json + "\n").as_bytes())?;
-        let rates: Vec<_> = self.sides.iter().flat_map(|r| &r.rates).collect();
-        for (name, text) in [
-            ("table1.csv", csv(&self.table1)),
-            ("sides.csv", csv(&self.sides)),
-            ("rates.csv", csv(&rates)),
-            ("table2.csv", csv(&self.table2)),
-            ("claims.csv", csv(&self.claims)),
-            ("curves.csv", csv(&self.curves)),
-            ("drift.csv", csv(&self.drift)),
-            ("nearness.csv", csv(&self.nearness)),
-            ("protocols.csv", csv(&self.protocols)),
-        ] {
-            report::write(&dir.join(name), text.as_bytes())?;
-        }
-        #[cfg(feature = "html")]
-        report::write(&dir.join("report.html"), page::page(self).as_bytes())?;
-        Ok(())
-    }
-
-    /// Table 1 and the claims, for a terminal.
-    pub fn text(&self) -> String {
-        text::text(self)
     }
 }
 
@@ -211,22 +176,6 @@ fn nearness(cell: &Cell) -> impl Iterator<Item = Near> {
         e.nearness.iter().map(row).collect()
     };
     (1..).zip(&cell.attempts[0].epochs).flat_map(near)
-}
-
-/// Where cells ran, each once.
-pub fn machines<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Vec<Machine> {
-    let mut machines: Vec<Machine> = Vec::new();
-    for cell in cells {
-        if !machines.contains(&cell.machine) {
-            machines.push(cell.machine.clone());
-        }
-    }
-    machines
-}
-
-/// Whether all rows were timed as a claim about time needs it.
-pub fn is_quiet_grid(rows: &[&Compared]) -> bool {
-    rows.iter().all(|r| r.untimed.is_none())
 }
 
 /// How far a secure or integer cell is from the cell in real numbers of the same configuration, by epoch.
@@ -286,11 +235,11 @@ mod tests {
         assert_eq!(told, [("all", 40.0, 100.0), ("adder", 7.0, 50.0)]);
 
         let dir = tempfile::tempdir().unwrap();
-        found.write(dir.path()).unwrap();
+        super::super::report::write(&found, dir.path()).unwrap();
         let json: Value = serde_json::from_slice(&std::fs::read(dir.path().join("report.json")).unwrap()).unwrap();
         assert_eq!((&json["schema"], json["table2"].as_array().unwrap().len()), (&Value::from(2), 5));
         let curves = std::fs::read_to_string(dir.path().join("curves.csv")).unwrap();
         assert_eq!(curves.lines().count(), 5, "{curves}");
-        assert!(found.text().contains("not tested"));
+        assert!(super::super::text::text(&found).contains("not tested"));
     }
 }

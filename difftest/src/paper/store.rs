@@ -3,7 +3,7 @@
 use super::cell::{self, Cell, Id, SCHEMA, Setup};
 use super::record::Record;
 use crate::error::Error;
-use crate::report;
+use crate::output;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ impl Store {
     /// Names the file.
     pub fn save(&self, cell: &Cell) -> Result<(), Error> {
         let text = serde_json::to_vec(cell).map_err(|e| Error::Usage(format!("{}: {e}", cell.id)))?;
-        report::write(&self.path(&cell.id), &text)
+        output::write(&self.path(&cell.id), &text)
     }
 
     /// Refuses a folder that holds cells of another setup, be it another data set, whatever their names.

@@ -1,10 +1,9 @@
 //! Table 1 side by side: seconds of an epoch, test accuracy after 5, 10, 15 and 20 epochs, and what happened at each learning rate. [`super::compared`]
 //! sets it beside the paper's.
 
-use super::cell::{Cell, Side, mean_and_error};
-use super::claims::divergence::short;
+use super::cell::{Cell, RATE_UNIT, Side, binomial_error, layers_of, machines, mean_and_error, short};
 use crate::check::divergence::Verdict;
-use crate::lockstep::median;
+use crate::statistics::median;
 use reference::spec::Rounding;
 use serde::Serialize;
 
@@ -132,9 +131,15 @@ pub struct Row {
     pub rates: Vec<Rate>,
 }
 
-/// Binomial standard error of an accuracy (0 to 1) on `rows` rows.
-pub fn binomial_error(accuracy: f64, rows: usize) -> f64 {
-    (accuracy * (1.0 - accuracy) / rows.max(1) as f64).sqrt()
+impl Row {
+    /// The configuration, in words.
+    pub fn name(&self) -> String {
+        let rounding = self.rounding.map_or(String::new(), |rounding| format!(", {rounding}"));
+        let bits =
+            if self.velocity_bits > 0 { format!(", {} velocity bits", self.velocity_bits) } else { String::new() };
+        let rate = self.rate_units.map_or(String::new(), |n| format!(", rate {}", short(f64::from(n) * RATE_UNIT)));
+        format!("{}{rounding}, {}{bits}{rate}, {} epochs", layers_of(self.layers), self.head, self.epochs)
+    }
 }
 
 /// The rows of these cells: by side, depth, rounding, head.
@@ -170,7 +175,7 @@ fn row(cells: &[&Cell]) -> Row {
     let secure = cells.iter().filter(|_| id.side == Side::Secure);
     let untimed = secure.filter_map(|c| c.timed().err()).map(|why| why.to_string()).next();
     let end = cells.iter().map(|c| c.last().epochs.len()).min().filter(|e| !CHECKPOINTS.contains(e));
-    let machines = super::result::machines(cells.iter().copied());
+    let machines = machines(cells.iter().copied());
     Row {
         side: id.side,
         layers: id.layers,

@@ -2,7 +2,6 @@
 
 use super::claims::CONTRADICTS;
 use super::compared::Compared;
-use super::document::row_name;
 use super::result::Findings;
 use super::table1::{CHECKPOINTS, Checkpoints};
 use std::fmt::Write;
@@ -78,7 +77,7 @@ fn sides(out: &mut String, found: &Findings) {
             out,
             "{:8}{:52}{seconds:>9}{cpu:>9} {accuracy}  {}{last}",
             r.side.to_string(),
-            row_name(r),
+            r.name(),
             r.outcome
         );
     }

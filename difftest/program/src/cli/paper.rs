@@ -9,7 +9,7 @@ use difftest::paper::record::Record;
 use difftest::paper::side::Data;
 use difftest::paper::store::Store;
 use difftest::paper::train::Event;
-use difftest::paper::{Findings, document, grid::missing};
+use difftest::paper::{self, Findings, document, grid::missing};
 use indicatif::{ProgressBar, ProgressStyle};
 use reference::spec::{Head, Rounding};
 use std::io::IsTerminal;
@@ -222,10 +222,10 @@ fn finished(store: &Store) -> Result<(Setup, Vec<Cell>), Error> {
 }
 
 fn table(results: &Path, save: Option<&Path>, update: Option<&Path>) -> Result<Verdict, Error> {
-    difftest::report::check_output(save)?;
+    difftest::output::check_output(save)?;
     let (setup, cells) = if results.is_file() { Record::read(results)? } else { finished(&Store::open(results)?)? };
     if let Some(path) = save {
-        difftest::report::write(path, Record::new(&setup, &cells).json()?.as_bytes())?;
+        difftest::output::write(path, Record::new(&setup, &cells).json()?.as_bytes())?;
     }
     let tables = document::tables(&setup, &cells)?;
     let Some(path) = update else {
@@ -234,15 +234,15 @@ fn table(results: &Path, save: Option<&Path>, update: Option<&Path>) -> Result<V
     };
     let old = std::fs::read_to_string(path).map_err(Error::file(path))?;
     let new = document::replaced(&old, &tables).map_err(|e| Error::Usage(format!("{}: {e}", path.display())))?;
-    difftest::report::write(path, new.as_bytes())?;
+    difftest::output::write(path, new.as_bytes())?;
     Ok(Verdict::Holds)
 }
 
 fn report(store: &Store) -> Result<Verdict, Error> {
     let (setup, cells) = finished(store)?;
     let found = Findings::new(setup, &cells)?;
-    found.write(store.dir())?;
-    print(&found.text())?;
+    paper::report::write(&found, store.dir())?;
+    print(&paper::text::text(&found))?;
     print(&format!("\nreport: {}\n", store.dir().join("report.html").display()))?;
     Ok(Verdict::Holds)
 }

@@ -1,6 +1,7 @@
 //! Claims about the replacements' accuracy beside softmax's.
 
-use super::{Cases, Claim, EPOCHS, Evidence, REPLACEMENTS, configurations, layers_of, points, seeds};
+use super::super::cell::layers_of;
+use super::case::{Cases, Claim, EPOCHS, Evidence, REPLACEMENTS, configurations, points, seeds};
 use reference::spec::{Head, Rounding};
 
 /// A replacement that is used as an output probability.

@@ -1,7 +1,7 @@
 //! Claims about two layers, three layers and long training.
 
-use super::super::cell::{Cell, Side};
-use super::{Accuracy, Cases, Claim, EPOCHS, Evidence, layers_of, points, seeds};
+use super::super::cell::{Cell, Side, layers_of};
+use super::case::{Accuracy, Cases, Claim, EPOCHS, Evidence, points, seeds};
 use reference::spec::{Head, Rounding};
 
 /// A case of "three layers are no better than two".

@@ -6,9 +6,9 @@
 //! * (b) [`Reading::WholeUnits`]: every rate whose product with 1 / batch is a whole number of units of 2^-16; with batches of 128 the smallest is 128 units, 0.00195.
 //! * (c) [`Reading::Published`]: the rates that the rule of the published code arrives at, where a restart uses up an epoch of the table's 20 ([`published`]).
 
-use super::super::cell::{Attempt, Cell, Epoch, RATE_UNIT};
+use super::super::cell::{Attempt, Cell, Epoch, RATE_UNIT, layers_of, short};
 use super::super::published::Run;
-use super::{Cases, Claim, EPOCHS, Evidence, collapsed, layers_of};
+use super::case::{Cases, Claim, EPOCHS, Evidence, collapsed};
 use reference::spec::{Head, Rounding};
 
 #[allow(unused_imports, reason = "for the documentation")]
@@ -91,12 +91,6 @@ impl Found {
             Found::Open => "open".into(),
         }
     }
-}
-
-/// A learning rate with three significant digits.
-pub fn short(rate: f64) -> String {
-    let text = format!("{rate:.2e}");
-    text.parse::<f64>().map_or(text, |v| v.to_string())
 }
 
 /// The cells of each seed of a configuration: of relu-grad on the secure side or else the integer model's, or of relu-grad-code.

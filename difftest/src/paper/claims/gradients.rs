@@ -1,13 +1,13 @@
 //! Claims about the size of the heads' gradients.
 
-use super::super::cell::Side;
-use super::{Cases, Claim, Evidence};
+use super::super::cell::{Cell, Side};
+use super::case::{Cases, Claim, Evidence};
 use reference::fixed::divide::{quotient_error_units, reciprocal_error_units};
 use reference::spec::{FixedSpec, Head, Rounding};
 
 impl Evidence<'_> {
     fn largest_gradient(&self, side: Side, head: Head, rounding: Option<Rounding>) -> Option<f64> {
-        let fits = |c: &&super::Cell| !c.id.code && c.id.side == side && c.id.head == head && c.id.rounding == rounding;
+        let fits = |c: &&Cell| !c.id.code && c.id.side == side && c.id.head == head && c.id.rounding == rounding;
         let epochs = self.cells.iter().filter(fits).flat_map(|c| &c.attempts).flat_map(|a| &a.epochs);
         epochs.filter_map(|e| e.largest_gradient).reduce(f64::max)
     }

@@ -1,7 +1,7 @@
 //! Table 2, column by column.
 
 use super::super::table2::{Printed, Row};
-use super::{Cases, Claim};
+use super::case::{Cases, Claim};
 
 /// Name, what the column says, how it is tried here, our entry, the paper's.
 type Column = (&'static str, &'static str, &'static str, fn(&Row) -> bool, fn(&Printed) -> bool);

@@ -2,8 +2,10 @@
 
 use super::super::cell::{Attempt, Epoch, SCHEMA};
 use super::super::machine::Machine;
+use super::case::*;
 use super::*;
 use crate::check::divergence::Verdict;
+use reference::spec::{Head, Rounding};
 
 /// A finished cell on 10,000 test rows with these accuracies, ten seconds an epoch. It survives if it has all its epochs.
 pub(crate) fn cell(id: &str, accuracy: &[f64]) -> Cell {

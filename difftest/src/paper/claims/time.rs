@@ -2,9 +2,8 @@
 //!
 //! Only whole grids that ran alone on like machines are compared; anything else leaves a claim open, with the reason.
 
-use super::super::cell::{Cell, Untimed, mean_and_error};
-use super::super::table1::binomial_error;
-use super::{Cases, Claim, DEPTHS, EPOCHS, Evidence, REPLACEMENTS, configurations, layers_of, points};
+use super::super::cell::{Cell, Untimed, binomial_error, layers_of, mean_and_error};
+use super::case::{Cases, Claim, DEPTHS, EPOCHS, Evidence, REPLACEMENTS, configurations, points};
 use reference::spec::{Head, Rounding};
 
 /// Seconds of an epoch and their standard error: one cell's, or the mean of several.
