@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// Version of a cell's file: raised when a field changes its meaning or goes away. Files of version 1, which called the sides `model` and `f64`,
-/// are read as well.
+/// Version of a cell's file: raised when a field changes its meaning or goes away. Files of version 1, which called the
+/// sides `model` and `f64`, are read as well.
 pub const SCHEMA: u32 = 2;
 
 /// Whether this program reads files of that version.
@@ -214,7 +214,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The specification of a cell at a learning rate. The real side takes its regulariser and the encoding of its start from the format.
+    /// The specification of a cell at a learning rate. The real side takes its regulariser and the encoding of its
+    /// start from the format.
     ///
     /// # Errors
     /// The first limit that is broken; a rate that rounds to 0 in fixed point is one.
@@ -251,21 +252,25 @@ impl Setup {
     }
 }
 
-/// One pass over the training rows. What a side does not look at is `None`; [`f64::MAX`] stands for anything that is not finite.
+/// One pass over the training rows. What a side does not look at is `None`; [`f64::MAX`] stands for anything that is
+/// not finite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
     /// Steps taken: fewer than a whole epoch only where the integer model left its range.
     pub steps: usize,
-    /// Wall-clock seconds of training alone: evaluation, opening and looking are not in it. Only secure cells have the machine for themselves.
+    /// Wall-clock seconds of training alone: evaluation, opening and looking are not in it. Only secure cells have the
+    /// machine for themselves.
     pub seconds: f64,
     /// Secure side: processor seconds of this process in that time, all threads.
     #[serde(default)]
     pub cpu_seconds: Option<f64>,
-    /// Secure side: processor seconds that the machine's other processes took in that time. On a quiet machine they are few.
+    /// Secure side: processor seconds that the machine's other processes took in that time. On a quiet machine they are
+    /// few.
     #[serde(default)]
     pub other_cpu_seconds: Option<f64>,
-    /// Secure side, its first [`super::train::PAIRED`] epochs: wall-clock seconds of the same steps in real numbers without probes, taken in turn with
-    /// them on the otherwise idle machine, each batch made ready before the clock starts.
+    /// Secure side, its first [`super::train::PAIRED`] epochs: wall-clock seconds of the same steps in real numbers
+    /// without probes, taken in turn with them on the otherwise idle machine, each batch made ready before the clock
+    /// starts.
     pub plain_seconds: Option<f64>,
     /// Test rows classified correctly at its end.
     pub correct: usize,
@@ -275,8 +280,8 @@ pub struct Epoch {
     pub infinite_losses: Option<usize>,
     /// Largest mean loss of a batch, over its finite rows.
     pub largest_batch_loss: Option<f64>,
-    /// Largest |logit|, real: of the training rows at any step, or on the secure side of the test rows at the end of the epoch, computed in real
-    /// numbers from the opened weights.
+    /// Largest |logit|, real: of the training rows at any step, or on the secure side of the test rows at the end of
+    /// the epoch, computed in real numbers from the opened weights.
     pub largest_logit: Option<f64>,
     /// Largest |weight| or |bias|, real: after any step, or on the secure side at the end of the epoch.
     pub largest_weight: Option<f64>,
@@ -284,8 +289,8 @@ pub struct Epoch {
     pub largest_gradient: Option<f64>,
     /// Units of each hidden layer that were not positive for any row (the same rows as for the logits).
     pub dead_units: Vec<usize>,
-    /// Integer model: error against real numbers and its proven bound in one step from the weights at its end, on its first batch, inside the range; by tensor
-    /// (`logits`, `head_gradient`, `layerN/dW`).
+    /// Integer model: error against real numbers and its proven bound in one step from the weights at its end, on its
+    /// first batch, inside the range; by tensor (`logits`, `head_gradient`, `layerN/dW`).
     pub nearness: BTreeMap<String, Nearness>,
     /// The weights at its end ([`super::sketch`]); empty if one is not finite.
     pub sketch: Vec<f32>,
@@ -383,8 +388,8 @@ impl Cell {
         self.last().ended.is_none()
     }
 
-    /// Whether it also learnt something: accuracy at the end is at least twice chance. (A network that always says "1" has 11.35 % on
-    /// MNIST, which the paper's rule lets pass.)
+    /// Whether it also learnt something: accuracy at the end is at least twice chance. (A network that always says "1"
+    /// has 11.35 % on MNIST, which the paper's rule lets pass.)
     pub fn trains(&self) -> bool {
         let end = self.last().epochs.last().map_or(0.0, |e| e.accuracy(&self.setup));
         self.survived() && end >= 2.0 / self.setup.classes as f64
@@ -401,12 +406,14 @@ impl Cell {
         self.attempts.iter().flat_map(|a| &a.epochs).filter(move |e| e.steps == whole)
     }
 
-    /// Median of the seconds of an epoch and its standard error, whole epochs of all attempts: other work on the machine only ever adds.
+    /// Median of the seconds of an epoch and its standard error, whole epochs of all attempts: other work on the
+    /// machine only ever adds.
     pub fn seconds_per_epoch(&self) -> Option<(f64, f64)> {
         median_and_error(&self.whole_epochs().map(|e| e.seconds).collect::<Vec<_>>())
     }
 
-    /// Whether its seconds are worth comparing: a grid's full length, at the only rate, on an otherwise idle machine; or why not.
+    /// Whether its seconds are worth comparing: a grid's full length, at the only rate, on an otherwise idle machine;
+    /// or why not.
     ///
     /// # Errors
     /// The reason.
@@ -422,7 +429,8 @@ impl Cell {
         if spent.iter().filter(quiet).count() * 2 > spent.len() { Ok(()) } else { Err(Untimed::Busy) }
     }
 
-    /// Seconds of the whole epochs that both this side and real numbers in turn with it were timed in: this side, real numbers.
+    /// Seconds of the whole epochs that both this side and real numbers in turn with it were timed in: this side, real
+    /// numbers.
     pub fn paired_seconds(&self) -> impl Iterator<Item = (f64, f64)> {
         self.whole_epochs().filter_map(|e| Some((e.seconds, e.plain_seconds.filter(|s| *s > 0.0)?)))
     }
@@ -482,11 +490,13 @@ pub fn binomial_error(accuracy: f64, rows: usize) -> f64 {
     (accuracy * (1.0 - accuracy) / rows.max(1) as f64).sqrt()
 }
 
-/// Median and its standard error from the median deviation, as if the undisturbed values were normal (0 for a single value).
+/// Median and its standard error from the median deviation, as if the undisturbed values were normal (0 for a single
+/// value).
 pub fn median_and_error(values: &[f64]) -> Option<(f64, f64)> {
     let middle = median(values)?;
     let deviation = median(&values.iter().map(|v| (v - middle).abs()).collect::<Vec<_>>())?;
-    // 1.4826: a normal's standard deviation over its median deviation; sqrt(pi / 2): its median's error over its mean's.
+    // 1.4826: a normal's standard deviation over its median deviation; sqrt(pi / 2): its median's error over its
+    // mean's.
     let one = 1.4826 * (std::f64::consts::PI / 2.0).sqrt();
     Some((middle, one * deviation / (values.len() as f64).sqrt()))
 }

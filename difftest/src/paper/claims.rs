@@ -1,14 +1,15 @@
 //! The paper's claims, each judged from finished cells and from nothing else.
 //!
-//! *Uncertainty.* An accuracy carries its binomial standard error on the test rows; two differ where their distance exceeds twice the
-//! standard error of the difference, as if the test rows were independent (they are shared, so this errs towards "no difference"). With several
-//! seeds the standard error of their mean comes on top; of a single run, it is not known what another would have given. Accuracy
-//! is, seed by seed, the secure side's, or the integer model's where no secure cell is finished: it is the same arithmetic with other coins, and
-//! under nearest rounding the same numbers. Seconds are the secure side's only, those of whole grids on like and quiet machines ([`Cell::timed`]), with
+//! *Uncertainty.* An accuracy carries its binomial standard error on the test rows; two differ where their distance
+//! exceeds twice the standard error of the difference, as if the test rows were independent (they are shared, so this
+//! errs towards "no difference"). With several seeds the standard error of their mean comes on top; of a single run, it
+//! is not known what another would have given. Accuracy is, seed by seed, the secure side's, or the integer model's
+//! where no secure cell is finished: it is the same arithmetic with other coins, and under nearest rounding the same
+//! numbers. Seconds are the secure side's only, those of whole grids on like and quiet machines ([`Cell::timed`]), with
 //! the standard error of the median over epochs.
 //!
-//! *Completeness.* A claim about every configuration does not hold if one contradicts it, and holds once none is missing; a claim about some
-//! configuration holds by one, and does not hold once none is missing.
+//! *Completeness.* A claim about every configuration does not hold if one contradicts it, and holds once none is
+//! missing; a claim about some configuration holds by one, and does not hold once none is missing.
 //!
 //! | file | claims about |
 //! | --- | --- |

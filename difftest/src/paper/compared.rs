@@ -1,10 +1,12 @@
-//! Table 1 beside the paper's: each configuration's accuracies and seconds, the differences, and whether they are more than chance.
+//! Table 1 beside the paper's: each configuration's accuracies and seconds, the differences, and whether they are more
+//! than chance.
 //!
 //! *Ours* is, seed by seed, the secure side's accuracy, or the integer model's where no secure cell is finished.
 //!
-//! *Beyond.* Runs of one configuration differ by their draws of weights, batches and coins. Their standard deviation s is estimated from our seeds, pooled over
-//! the four checkpoints. The paper gives one run, rounded to 0.1 points, so that the difference of our mean of n seeds and its figure has the standard error
-//! sqrt(s^2 / n + s^2 + 0.1^2 / 12) if both do the same. Twice that is the limit. The test rows are the same, and are no source of difference.
+//! *Beyond.* Runs of one configuration differ by their draws of weights, batches and coins. Their standard deviation s
+//! is estimated from our seeds, pooled over the four checkpoints. The paper gives one run, rounded to 0.1 points, so
+//! that the difference of our mean of n seeds and its figure has the standard error sqrt(s^2 / n + s^2 + 0.1^2 / 12) if
+//! both do the same. Twice that is the limit. The test rows are the same, and are no source of difference.
 
 use super::cell::{Cell, Side, layers_of};
 use super::table1::{CHECKPOINTS, Checkpoints, Last, Measured, Row, rows};
@@ -82,7 +84,8 @@ impl Compared {
     }
 }
 
-/// Every configuration of the paper that some cell is of, without explanations ([`super::explain`]): the shortest grid that reaches its last checkpoint, or else the longest.
+/// Every configuration of the paper that some cell is of, without explanations ([`super::explain`]): the shortest grid
+/// that reaches its last checkpoint, or else the longest.
 pub fn compare(cells: &[Cell]) -> Vec<Compared> {
     let paper = fixtures::paper::table1();
     let mut all = Vec::new();

@@ -68,8 +68,8 @@ impl<'de> Visitor<'de> for Fields {
     }
 }
 
-/// The table with a line of names. Nested fields are named `outer.inner`, elements of lists by their position; lists of records are left out, they
-/// have files of their own. An empty field is a value that is not available.
+/// The table with a line of names. Nested fields are named `outer.inner`, elements of lists by their position; lists of
+/// records are left out, they have files of their own. An empty field is a value that is not available.
 pub fn csv<T: Serialize>(rows: &[T]) -> String {
     let mut table: Vec<Vec<(String, String)>> = Vec::new();
     for row in rows {
@@ -90,7 +90,8 @@ pub fn csv<T: Serialize>(rows: &[T]) -> String {
     out
 }
 
-/// All columns in the order of the fields: lists may differ in length from row to row, and a null record has no columns of its own.
+/// All columns in the order of the fields: lists may differ in length from row to row, and a null record has no columns
+/// of its own.
 fn columns(table: &[Vec<(String, String)>]) -> Vec<String> {
     let mut columns: Vec<String> = Vec::new();
     for row in table {

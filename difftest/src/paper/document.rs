@@ -49,7 +49,9 @@ fn wrapped(text: &str, first: &str, rest: &str) -> String {
     let mut out = String::new();
     let mut line = first.to_owned();
     let mut bare = true;
-    for word in text.split_whitespace() {
+    // A number and its per cent sign stay together.
+    let text = text.replace(" %", "\u{a0}%");
+    for word in text.split([' ', '\n']).filter(|w| !w.is_empty()) {
         if !bare && line.chars().count() + 1 + word.chars().count() > WIDTH {
             out.push_str(&line);
             out.push('\n');
@@ -85,7 +87,8 @@ fn notes(out: &mut String, setup: &Setup, cells: &[Cell]) {
     paragraph(
         out,
         &format!(
-            "{} cells: {secure} secure, {integer} of the integer model, {real} in real numbers. {} training and {} test rows, batch {}, rate {}, momentum {}, \
+            "{} cells: {secure} secure, {integer} of the integer model, {real} in real numbers. {} training and {} \
+             test rows, batch {}, rate {}, momentum {}, \
              eps {}, hidden layers of {} units. Accuracy has a binomial standard error of {:.2} points at 97 %.",
             cells.len(),
             setup.train_rows,
@@ -115,9 +118,12 @@ fn accuracy(out: &mut String, all: &[Compared]) {
     heading(out, "Table 1: accuracy");
     paragraph(
         out,
-        "Test accuracy in % after 5 / 10 / 15 / 20 epochs, the mean of the seeds; ± is the standard deviation of a run, pooled over the four. *Ours* is the \
-         secure side, seed by seed, or the integer model where no secure cell is finished. A difference is bold where it exceeds twice its standard error, \
-         which comes from our seeds and the paper's single run; with one seed there is none. ⊥ is the paper's sign for divergence even with the smallest \
+        "Test accuracy in % after 5 / 10 / 15 / 20 epochs, the mean of the seeds; ± is the standard deviation of a \
+         run, pooled over the four. *Ours* is the \
+         secure side, seed by seed, or the integer model where no secure cell is finished. A difference is bold where \
+         it exceeds twice its standard error, \
+         which comes from our seeds and the paper's single run; with one seed there is none. ⊥ is the paper's sign for \
+         divergence even with the smallest \
          possible learning rate. A dash: the attempt did not get so far.",
     );
     let mut depths: Vec<_> = all.iter().map(|c| c.layers).collect();
@@ -181,13 +187,18 @@ fn seconds(out: &mut String, all: &[Compared]) {
     paragraph(
         out,
         &format!(
-            "Wall-clock seconds of training alone. Secure cells run one at a time, three parties in one process; *processor* is the time that all its \
-             threads took. *Real* is training in real numbers, timed in turn with the first {} epochs of the same cell, with batches ready in memory. The \
+            "Wall-clock seconds of training alone. Secure cells run one at a time, three parties in one process; \
+             *processor* is the time that all its \
+             threads took. *Real* is training in real numbers, timed in turn with the first {} epochs of the same \
+             cell, with batches ready in memory. The \
              paper measured on three servers of 36 threads each: its ratios compare with ours, its seconds do not.",
             train::PAIRED
         ),
     );
-    out.push_str("\n| configuration | secure, s | processor, s | secure / real | paper, s | paper / secure | quiet |\n| --- | --- | --- | --- | --- | --- | --- |\n");
+    out.push_str(
+        "\n| configuration | secure, s | processor, s | secure / real | paper, s | paper / secure | quiet \
+        |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+    );
     let number = |v: Option<f64>, digits: usize| v.map_or("–".into(), |v| format!("{v:.digits$}"));
     for c in &timed {
         let _ = writeln!(
@@ -227,11 +238,16 @@ fn readings(out: &mut String, cells: &[Cell]) {
     heading(out, "relu-grad with more than one layer, under each reading of \"smallest possible\"");
     paragraph(
         out,
-        "The paper's divergence sign stands for divergence even with the smallest possible learning rate, and does not say which that is. (a) Any rate that the \
-         encoding of the update can represent, 0.01 and its halves down to 0.00002. (b) Rates whose product with 1 / batch is a whole number of units of 2^-16: \
-         at least 0.00195. (c) The rule of the published code (MP-SPDZ 15d179a1): 0.01, halved after each epoch with accuracy below 1.1 / classes or a batch \
-         loss above 100, a restart using up an epoch of the 20. relu-grad-code takes the reciprocal of the sum first and multiplies then, as that code does, \
-         on the integer model. A rate trains if it lasts all 20 epochs at no less than twice chance, without losing half of its best accuracy; in (c), if \
+        "The paper's divergence sign stands for divergence even with the smallest possible learning rate, and does not \
+         say which that is. (a) Any rate that the \
+         encoding of the update can represent, 0.01 and its halves down to 0.00002. (b) Rates whose product with 1 / \
+         batch is a whole number of units of 2^-16: \
+         at least 0.00195. (c) The rule of the published code (MP-SPDZ 15d179a1): 0.01, halved after each epoch with \
+         accuracy below 1.1 / classes or a batch \
+         loss above 100, a restart using up an epoch of the 20. relu-grad-code takes the reciprocal of the sum first \
+         and multiplies then, as that code does, \
+         on the integer model. A rate trains if it lasts all 20 epochs at no less than twice chance, without losing \
+         half of its best accuracy; in (c), if \
          epoch 20 belongs to an attempt that goes on.",
     );
     out.push_str(
@@ -286,8 +302,10 @@ fn judged(out: &mut String, all: &[Claim]) {
     heading(out, "Claims");
     paragraph(
         out,
-        "Each claim in our words, its place in the paper, how it is tested, and the numbers, those first that decide. *Holds*: no number contradicts it. *Does \
-         not hold*: one contradicts it by more than two standard errors. *Not tested*: cells are missing or leave it open. ± is one standard error.",
+        "Each claim in our words, its place in the paper, how it is tested, and the numbers, those first that decide. \
+         *Holds*: no number contradicts it. *Does \
+         not hold*: one contradicts it by more than two standard errors. *Not tested*: cells are missing or leave it \
+         open. ± is one standard error.",
     );
     let count = |verdict| all.iter().filter(|c| c.verdict == verdict).count();
     paragraph(
@@ -319,10 +337,14 @@ fn second(out: &mut String, rows: &[table2::Row]) {
     heading(out, "Table 2: what each head needs and has");
     paragraph(
         out,
-        "Ours beside the paper's entry, in brackets. Comparison, division and exponential are read off a recorded step of the three parties; the rest is tried \
+        "Ours beside the paper's entry, in brackets. Comparison, division and exponential are read off a recorded step \
+         of the three parties; the rest is tried \
          numerically in real numbers.",
     );
-    out.push_str("\n| head | comparison | division | exponential | differentiable | known loss |\n| --- | --- | --- | --- | --- | --- |\n");
+    out.push_str(
+        "\n| head | comparison | division | exponential | differentiable | known loss |\n| --- | --- | --- | \
+        --- | --- | --- |\n",
+    );
     let word = |b| if b { "yes" } else { "no" };
     for r in rows {
         let entry = |ours: bool, paper: fn(&table2::Printed) -> bool| {
@@ -417,7 +439,8 @@ mod tests {
              91.6 / 92.2 / 92.2 / 92.4 | +1.40 / +0.80 / +0.80 / +0.60 |",
             "| nearest, relu-grad | 1 (1 secure) | 92.00 / 92.00 / 92.00 / 92.00 | – | ⊥ | – |",
             "| 1 layer, prob, softmax | 10.00 | – | 8.0 | 12.0 | 1.2 | no |",
-            "| 2 layers, nearest, relu-grad | trains at 0.005: 92.0 % | trains at 0.005: 92.0 % | trains at 0.005: 92.0 % |",
+            "| 2 layers, nearest, relu-grad | trains at 0.005: 92.0 % | trains at 0.005: 92.0 % | trains at 0.005: \
+             92.0 % |",
             "#### table2-exponential: holds",
             "| softmax | yes (yes) | yes (yes) | yes (yes) | yes (yes) | yes (yes) |",
         ] {
@@ -435,7 +458,8 @@ mod tests {
         );
     }
 
-    /// Text that anyone can read on a page of 120 columns: no line of text is longer, and no cell of a table fills more than three lines of its column.
+    /// Text that anyone can read on a page of 120 columns: no line of text is longer, and no cell of a table fills more
+    /// than three lines of its column.
     #[test]
     fn the_document_is_readable() {
         let deep = |id: &str| {

@@ -1,4 +1,5 @@
-//! One sentence on each configuration whose difference from the paper is more than chance, made from the numbers at hand.
+//! One sentence on each configuration whose difference from the paper is more than chance, made from the numbers at
+//! hand.
 //!
 //! A sentence says what an experiment of this project shows, or that the cause is not known; it never guesses.
 
@@ -7,7 +8,8 @@ use super::claims::divergence::{Found, Reading, found, seeds};
 use super::compared::{Compared, compare, pooled};
 use reference::spec::Head;
 
-/// A difference that several configurations in a table of this size show by chance, points: the spread is itself estimated from few seeds.
+/// A difference that several configurations in a table of this size show by chance, points: the spread is itself
+/// estimated from few seeds.
 const SMALL: f64 = 0.5;
 
 /// Every configuration of the paper that some cell is of, with its explanation.
@@ -44,7 +46,8 @@ fn spread(this: &Compared) -> f64 {
 
 fn small(this: &Compared) -> String {
     format!(
-        "No more than {:.2} points: the spread of {:.2} points is an estimate from {} seeds, and differences of this size have no cause that could be \
+        "No more than {:.2} points: the spread of {:.2} points is an estimate from {} seeds, and differences of this \
+         size have no cause that could be \
          told from it.",
         largest(this),
         spread(this),
@@ -58,13 +61,15 @@ fn formula(this: &Compared, all: &[Compared]) -> String {
     let nearer = code.filter(|c| largest(c) < largest(this));
     match nearer {
         Some(code) => format!(
-            "The paper's figures are those of its code, which sums only logits above eps where the formula sums every positive one: computed as the code \
+            "The paper's figures are those of its code, which sums only logits above eps where the formula sums every \
+             positive one: computed as the code \
              does (relu-prob-cut), the largest difference is {:.1} instead of {:.1} points.",
             largest(code),
             largest(this)
         ),
         None => format!(
-            "The code sums only logits above eps where the formula sums every positive one, which does not explain this row: relu-prob-cut is no nearer, \
+            "The code sums only logits above eps where the formula sums every positive one, which does not explain \
+             this row: relu-prob-cut is no nearer, \
              and the cause is not known."
         ),
     }
@@ -76,13 +81,16 @@ fn code(this: &Compared) -> String {
     let (rise, fall) = (change(&ours), change(&theirs));
     if rise.signum() != fall.signum() && fall.abs() > 1.0 {
         return format!(
-            "From epoch 5 to 20 the paper's single run moves by {fall:+.1} points and our mean by {rise:+.1}: gradients up to 1/eps make such a run depend on its \
-             draws (our seeds spread by {:.1} points), and three seeds do not show how rare its course is.",
-            spread(this)
+            "From epoch 5 to 20 the paper's single run moves by {fall:+.1} points and our mean by {rise:+.1}: \
+             gradients up to 1/eps make such a run depend on its \
+             draws (our seeds spread by {:.1} points), and {} seeds do not show how rare its course is.",
+            spread(this),
+            this.seeds
         );
     }
     format!(
-        "The course is the paper's, at a distance of up to {:.1} points with a spread of {:.1}: the head is the code's, and its exact division and order \
+        "The course is the paper's, at a distance of up to {:.1} points with a spread of {:.1}: the head is the \
+         code's, and its exact division and order \
          of rounding, which differ, were not tried one by one.",
         largest(this),
         spread(this)
@@ -115,7 +123,8 @@ fn diverging(this: &Compared, cells: &[Cell]) -> String {
         _ => "",
     };
     format!(
-        "The divergence sign stands for the smallest possible rate, which the paper does not give: {whole}{below}{code}."
+        "The divergence sign stands for the smallest possible rate, which the paper does not give: \
+         {whole}{below}{code}."
     )
 }
 

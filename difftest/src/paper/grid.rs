@@ -94,8 +94,8 @@ pub fn missing(ids: &[Id], setup: &Setup, store: &Store, resume: bool) -> Result
     Ok(missing)
 }
 
-/// Runs cells and stores each as it is finished. Secure cells run one at a time, for three parties share the machine and their seconds
-/// are results; then plaintext cells, as many at a time as there are processors.
+/// Runs cells and stores each as it is finished. Secure cells run one at a time, for three parties share the machine
+/// and their seconds are results; then plaintext cells, as many at a time as there are processors.
 ///
 /// # Errors
 /// The first cell that fails; those that finished before are stored.

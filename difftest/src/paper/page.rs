@@ -13,8 +13,10 @@ use reference::spec::{FixedSpec, Head, Rounding};
 pub fn page(found: &Findings) -> String {
     let mut page = Page::new("The paper, reproduced: softmax and its replacements in secure training");
     page.paragraph(
-        "Keller and Sun, Effectiveness of MPC-friendly Softmax Replacement (arXiv 2011.11202), section 4: networks of one to three dense \
-         layers are trained by three parties on secret shares, by an integer model of the same fixed-point arithmetic, and in real numbers (f64).",
+        "Keller and Sun, Effectiveness of MPC-friendly Softmax Replacement (arXiv 2011.11202), section 4: networks of \
+         one to three dense \
+         layers are trained by three parties on secret shares, by an integer model of the same fixed-point arithmetic, \
+         and in real numbers (f64).",
     );
     page.paragraph(&setup(found));
     claims(&mut page, found);
@@ -33,9 +35,12 @@ fn setup(found: &Findings) -> String {
     let s = &found.setup;
     let machines: Vec<_> = found.machines.iter().map(ToString::to_string).collect();
     format!(
-        "{} finished cells. {} training and {} test rows, batch {}, hidden layers of {} ReLU units, learning rate {}, momentum {}, eps {}. \
-         After an epoch with a batch loss above 100 or accuracy below 11 %, training starts again from the same weights at half the rate, at most \
-         {} times. The three parties share one machine and exchange messages in memory: {}. Parties draw their randomness from the operating system. \
+        "{} finished cells. {} training and {} test rows, batch {}, hidden layers of {} ReLU units, learning rate {}, \
+         momentum {}, eps {}. \
+         After an epoch with a batch loss above 100 or accuracy below 11 %, training starts again from the same \
+         weights at half the rate, at most \
+         {} times. The three parties share one machine and exchange messages in memory: {}. Parties draw their \
+         randomness from the operating system. \
          Report of {}.",
         found.cells.len(),
         s.train_rows,
@@ -62,7 +67,8 @@ fn claims(page: &mut Page, found: &Findings) {
         };
         let lines: String = c.numbers.iter().map(|n| format!("<li>{}</li>", escape(n))).collect();
         page.push(&format!(
-            "<h3><b class=\"{class}\">{}</b> {}</h3>\n<p>{} ({}.) Test: {}</p>\n<details><summary>numbers ({})</summary><ul>{lines}</ul></details>",
+            "<h3><b class=\"{class}\">{}</b> {}</h3>\n<p>{} ({}.) Test: {}</p>\n<details><summary>numbers \
+             ({})</summary><ul>{lines}</ul></details>",
             c.verdict,
             escape(c.name),
             escape(&c.statement),
@@ -91,8 +97,10 @@ fn with_mean(mean: Option<Mean>) -> Cell {
 fn beside(page: &mut Page, found: &Findings) {
     page.heading("Table 1: accuracy beside the paper's");
     page.paragraph(
-        "Test accuracy in %, the mean of the seeds; ± is the standard deviation of a run. Ours is the secure side, seed by seed, or the integer model where no \
-         secure cell is finished. A difference beyond twice its standard error, which comes from our seeds and the paper's single run, is marked. A dash means \
+        "Test accuracy in %, the mean of the seeds; ± is the standard deviation of a run. Ours is the secure side, \
+         seed by seed, or the integer model where no \
+         secure cell is finished. A difference beyond twice its standard error, which comes from our seeds and the \
+         paper's single run, is marked. A dash means \
          that the attempt did not get so far; the paper has no figure where it prints its sign for divergence.",
     );
     let after = CHECKPOINTS.map(|e| format!("after {e}"));
@@ -140,8 +148,10 @@ fn seconds(page: &mut Page, found: &Findings) {
     }
     page.heading("Table 1: seconds of an epoch");
     page.paragraph(
-        "Wall-clock seconds of training alone and processor seconds of all threads, secure side. The paper measured on three servers with 36 threads each: its \
-         ratios compare with ours, its seconds do not. Claims about time are judged from whole grids on a quiet machine only.",
+        "Wall-clock seconds of training alone and processor seconds of all threads, secure side. The paper measured on \
+         three servers with 36 threads each: its \
+         ratios compare with ours, its seconds do not. Claims about time are judged from whole grids on a quiet \
+         machine only.",
     );
     let mut table = Table::new(
         "Table 1, seconds. Secure against real numbers, timed in turn, and against the paper.",
@@ -219,13 +229,16 @@ fn rates(page: &mut Page, found: &Findings) {
     }
     page.heading("What happened at each learning rate");
     page.paragraph(&format!(
-        "Every cell that did not simply train. \"Grows\": a logit or weight reached {}, the end of the fixed-point range; \"range\": an operand of the \
-         integer model left its range, and the model stops there; \"stalls\": accuracy at chance. The secure side shows only accuracy and, between epochs, weights; its \
+        "Every cell that did not simply train. \"Grows\": a logit or weight reached {}, the end of the fixed-point \
+         range; \"range\": an operand of the \
+         integer model left its range, and the model stops there; \"stalls\": accuracy at chance. The secure side \
+         shows only accuracy and, between epochs, weights; its \
          logits and dead units are what those weights make of the test rows, so its steps are ends of epochs.",
         FixedSpec::default().limit() / FixedSpec::default().one()
     ));
     let mut table = Table::new(
-        "Attempts by learning rate: how long each lasted, verdict with first step and cause, and why the paper's rule ended it.",
+        "Attempts by learning rate: how long each lasted, verdict with first step and cause, and why the paper's rule \
+         ended it.",
         [
             "cell",
             "rate",
@@ -270,9 +283,12 @@ fn rates(page: &mut Page, found: &Findings) {
 fn table2(page: &mut Page, found: &Findings) {
     page.heading("Table 2: what each head needs and has");
     page.paragraph(
-        "Use of comparison, division and exponential is read off the cost counters and truncation names of a real step by three parties. \
-         Differentiable: the slopes of the probabilities agree on both sides of 0 and eps. Known loss: the gradient's Jacobian is symmetric where no logit lies between 0 \
-         and eps, and differences of the stated loss are the gradient. In brackets, the paper's entry; a dash stands where it has no such head.",
+        "Use of comparison, division and exponential is read off the cost counters and truncation names of a real step \
+         by three parties. \
+         Differentiable: the slopes of the probabilities agree on both sides of 0 and eps. Known loss: the gradient's \
+         Jacobian is symmetric where no logit lies between 0 \
+         and eps, and differences of the stated loss are the gradient. In brackets, the paper's entry; a dash stands \
+         where it has no such head.",
     );
     let mut table = Table::new(
         "Table 2. Ours, and the paper's in brackets.",
@@ -382,7 +398,10 @@ fn curves(page: &mut Page, found: &Findings) {
     let side = Side::ALL.into_iter().find(|s| curves.cells.iter().any(|(id, _)| id.side == *s)).unwrap_or(Side::Real);
     let accuracy = Plot {
         title: format!("test accuracy against epochs ({side})"),
-        description: "Test accuracy in percent at the end of each epoch, one line a head and rounding. The numbers are in curves.csv.".into(),
+        description:
+            "Test accuracy in percent at the end of each epoch, one line a head and rounding. The numbers are \
+            in curves.csv."
+                .into(),
         x: "epochs",
         y: "test accuracy, %",
         log: false,
@@ -428,7 +447,8 @@ fn curves(page: &mut Page, found: &Findings) {
     show(
         page,
         "Drift between the sides",
-        "From the same start on the same batches, first attempts; estimated from random projections of the weights with a relative standard error of 6 %.",
+        "From the same start on the same batches, first attempts; estimated from random projections of the weights \
+         with a relative standard error of 6 %.",
         &[drifts(Side::Secure), drifts(Side::Integer)].concat(),
     );
 
@@ -461,7 +481,8 @@ fn curves(page: &mut Page, found: &Findings) {
     show(
         page,
         "Gradient magnitude against 1/eps",
-        "The dotted line is 1/eps, the bound of the heads with a threshold. Softmax and relu-grad stay within 1; relu-eps has no threshold and may go beyond.",
+        "The dotted line is 1/eps, the bound of the heads with a threshold. Softmax and relu-grad stay within 1; \
+         relu-eps has no threshold and may go beyond.",
         &limits(
             curves.plots(watched, &gradient, |p| Some((p.epoch as f64, finite(p.largest_gradient)?)), true),
             1.0 / epsilon,
@@ -517,7 +538,8 @@ fn nearness(page: &mut Page, found: &Findings) {
             }
             plots.push(Plot {
                 title: format!("{tensor}, {rounding} rounding"),
-                description: "Largest error of the integer model against real numbers, and the proven bound of that element, by epoch, on a logarithmic scale. \
+                description: "Largest error of the integer model against real numbers, and the proven bound of that \
+                    element, by epoch, on a logarithmic scale. \
                               The numbers are in nearness.csv."
                     .into(),
                 x: "epochs",
@@ -534,8 +556,10 @@ fn nearness(page: &mut Page, found: &Findings) {
         page,
         "Error against its bound",
         &format!(
-            "One step of the integer model and of real numbers from the same weights at the end of each epoch; solid: the largest error, dashed: the bound of that \
-             element. Networks of {deepest} layers; over all cells {outside} elements were outside their bound, and the nearest reached {:.1} % of it.",
+            "One step of the integer model and of real numbers from the same weights at the end of each epoch; solid: \
+             the largest error, dashed: the bound of that \
+             element. Networks of {deepest} layers; over all cells {outside} elements were outside their bound, and \
+             the nearest reached {:.1} % of it.",
             100.0 * closest
         ),
         &plots,
@@ -547,7 +571,8 @@ fn protocols(page: &mut Page, found: &Findings) {
     let Some(most) = steps.iter().map(|p| p.bytes).reduce(f64::max) else { return };
     page.heading("Rounds and bytes of a training step");
     page.paragraph(
-        "All three parties together, from the exact counters. Protocols that run side by side share rounds, so the rounds of protocols do not add up to those of the step.",
+        "All three parties together, from the exact counters. Protocols that run side by side share rounds, so the \
+         rounds of protocols do not add up to those of the step.",
     );
     let mut table = Table::new("Whole steps, by cell.", ["cell", "rounds", "megabytes"]);
     for p in &steps {

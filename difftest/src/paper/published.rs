@@ -1,13 +1,16 @@
 //! What the paper's published code does where it differs from the paper's formulas.
 //!
-//! Source: the repository csiro-mlai/mnist-mpc, whose first release builds MP-SPDZ at commit 15d179a1 (November 2020); `Compiler/ml.py` there. Since July 2021
-//! it builds commit 99c0549e, whose limit is 1.2 instead of [`OF_CHANCE`]; the rest of what is described here is unchanged there.
+//! Source: the repository csiro-mlai/mnist-mpc, whose first release builds MP-SPDZ at commit 15d179a1 (November 2020);
+//! `Compiler/ml.py` there. Since July 2021 it builds commit 99c0549e, whose limit is 1.2 instead of [`OF_CHANCE`]; the
+//! rest of what is described here is unchanged there.
 //!
-//! *Restarts.* Training starts at rate 0.01. After an epoch with a batch loss above 100, or fewer test rows right than 1.1 / classes of them, the rate is halved
-//! and training starts again from other weights; the epoch counts towards those of the table ([`Run`]). The code computes no loss for relu-grad.
+//! *Restarts.* Training starts at rate 0.01. After an epoch with a batch loss above 100, or fewer test rows right than
+//! 1.1 / classes of them, the rate is halved and training starts again from other weights; the epoch counts towards
+//! those of the table ([`Run`]). The code computes no loss for relu-grad.
 //!
-//! *relu-grad.* ReLU(x) times the reciprocal of their sum S, where the formula divides each by S ([`relu_grad`]). The reciprocal is rounded to 2^-16, so that the
-//! gradient of a logit has a relative error of up to S 2^-17 or, with probabilistic rounding, S 2^-16, which grows with the logits. S = 0 has no case of its own.
+//! *relu-grad.* ReLU(x) times the reciprocal of their sum S, where the formula divides each by S ([`relu_grad`]). The
+//! reciprocal is rounded to 2^-16, so that the gradient of a logit has a relative error of up to S 2^-17 or, with
+//! probabilistic rounding, S 2^-16, which grows with the logits. S = 0 has no case of its own.
 
 use super::cell::{Cell, Epoch};
 use reference::fixed::compare::above;
@@ -38,8 +41,8 @@ pub fn relu_grad(a: &mut Arithmetic, x: Rows, _probe: Probe) -> Result<Gradient,
 
 /// A cell's attempts as one run of the published code, which counts the epochs of failed rates.
 ///
-/// Attempts here start from the same weights, the code's from new ones. The integer model ends an attempt at the first operand out of range, in an
-/// epoch which counts as a whole one.
+/// Attempts here start from the same weights, the code's from new ones. The integer model ends an attempt at the first
+/// operand out of range, in an epoch which counts as a whole one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run<'a> {
     /// Each epoch with its rate.
@@ -49,7 +52,8 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// The first `epochs` epochs of a cell; `None` if its attempts are fewer than that and yet another rate was left to try.
+    /// The first `epochs` epochs of a cell; `None` if its attempts are fewer than that and yet another rate was left to
+    /// try.
     pub fn new(cell: &'a Cell, epochs: usize) -> Option<Self> {
         let of = |a: &'a super::cell::Attempt| a.epochs.iter().map(|e| (a.learning_rate, e));
         let all: Vec<_> = cell.attempts.iter().flat_map(of).collect();

@@ -1,7 +1,7 @@
 //! All finished cells in one compact file, fit to be committed: what tables and claims need, epochs as columns.
 //!
-//! Left out are the sketches of the weights, of which the drift against real numbers is kept. Numbers have six significant digits, except gradients,
-//! which are judged against exact limits.
+//! Left out are the sketches of the weights, of which the drift against real numbers is kept. Numbers have six
+//! significant digits, except gradients, which are judged against exact limits.
 
 use super::cell::{self, Attempt, Cell, Cost, Epoch, Id, SCHEMA, Setup, machines};
 use super::machine::{self, Machine};
@@ -35,8 +35,8 @@ struct Row {
     program: String,
     attempts: Vec<Tried>,
     cost: Option<Cost>,
-    /// Root mean square of the differences of all weights to the same configuration in real numbers, by epoch of the first attempts. For readers of the
-    /// file: cells that are read from it have no sketches and no drift.
+    /// Root mean square of the differences of all weights to the same configuration in real numbers, by epoch of the
+    /// first attempts. For readers of the file: cells that are read from it have no sketches and no drift.
     drift: Vec<Value>,
 }
 

@@ -57,7 +57,8 @@ pub struct Drift {
     pub accuracy: f64,
 }
 
-/// Error of the integer model against real numbers beside its bound, in one step from the weights at the end of an epoch; first attempts.
+/// Error of the integer model against real numbers beside its bound, in one step from the weights at the end of an
+/// epoch; first attempts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Near {
     /// Which cell.

@@ -1,4 +1,5 @@
-//! The three sides as an evaluation sees them: they train on batches, say how many test rows they get right, and show their weights.
+//! The three sides as an evaluation sees them: they train on batches, say how many test rows they get right, and show
+//! their weights.
 
 use super::cell::{Cost, Epoch, Id, Nearness, Sent, Side};
 use super::{machine, published};
@@ -106,7 +107,8 @@ pub trait Trainee {
         Ok(None)
     }
 
-    /// Error against real numbers and its bound in one step from the weights as they are; empty where nothing is proven. Training is not changed.
+    /// Error against real numbers and its bound in one step from the weights as they are; empty where nothing is
+    /// proven. Training is not changed.
     ///
     /// # Errors
     /// A side that cannot go on.
@@ -364,7 +366,8 @@ impl Trainee for Real<'_> {
     }
 }
 
-/// The integer model. It stops at the first operand out of range: from there on results depend on masks that it does not have.
+/// The integer model. It stops at the first operand out of range: from there on results depend on masks that it does
+/// not have.
 struct Integer<'d> {
     model: Fixed,
     coins: Coins,
@@ -401,7 +404,8 @@ impl Trainee for Integer<'_> {
     }
 
     fn correct(&mut self) -> Result<usize, Error> {
-        // Evaluation has coins of its own, so that it does not change the training, and violations that are not the training's.
+        // Evaluation has coins of its own, so that it does not change the training, and violations that are not the
+        // training's.
         let seen = self.model.monitor_mut().take();
         let predicted = self.model.predict(&self.data.test.units, &mut Coins::seeded(0));
         *self.model.monitor_mut() = seen;

@@ -130,8 +130,8 @@ impl Store {
         Ok(Some((first.setup.clone(), cells)))
     }
 
-    /// Copies the cells of `from`, a folder of cells or a file made of one, that are missing here. Returns how many were copied and how many were here
-    /// already. Copies are written as this program writes cells.
+    /// Copies the cells of `from`, a folder of cells or a file made of one, that are missing here. Returns how many
+    /// were copied and how many were here already. Copies are written as this program writes cells.
     ///
     /// # Errors
     /// A cell of another setup than those here; a file that is no cell.

@@ -1,5 +1,5 @@
-//! Table 1 side by side: seconds of an epoch, test accuracy after 5, 10, 15 and 20 epochs, and what happened at each learning rate. [`super::compared`]
-//! sets it beside the paper's.
+//! Table 1 side by side: seconds of an epoch, test accuracy after 5, 10, 15 and 20 epochs, and what happened at each
+//! learning rate. [`super::compared`] sets it beside the paper's.
 
 use super::cell::{Cell, RATE_UNIT, Side, binomial_error, layers_of, machines, mean_and_error, short};
 use crate::check::divergence::Verdict;
@@ -114,8 +114,8 @@ pub struct Row {
     pub plain_seconds: Option<f64>,
     /// Secure seconds over the seconds in real numbers of those epochs.
     pub ratio: Option<f64>,
-    /// Test accuracy in percent after [`CHECKPOINTS`] of the attempt that counts; the mean of the seeds. The error is the binomial
-    /// standard error of one test set: seeds share it.
+    /// Test accuracy in percent after [`CHECKPOINTS`] of the attempt that counts; the mean of the seeds. The error is
+    /// the binomial standard error of one test set: seeds share it.
     pub accuracy: Checkpoints<Option<Measured>>,
     /// The end of a run that is no checkpoint.
     pub last: Option<Last>,

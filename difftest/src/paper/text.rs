@@ -33,7 +33,8 @@ fn beside(out: &mut String, all: &[Compared]) {
     let epochs = CHECKPOINTS.map(|e| e.to_string()).join(", ");
     let _ = writeln!(
         out,
-        "\nTable 1 beside the paper's: test accuracy in % after epochs {epochs}; * is a difference beyond twice its standard error"
+        "\nTable 1 beside the paper's: test accuracy in % after epochs {epochs}; * is a difference beyond twice its \
+         standard error"
     );
     for c in all {
         let seconds = match (c.seconds, c.paper_seconds) {

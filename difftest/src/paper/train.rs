@@ -1,10 +1,10 @@
 //! One cell: attempts at one learning rate after the other.
 //!
-//! *The paper's rule.* After an epoch, if a batch loss exceeded 100 or test accuracy is below 11 %, training starts again at half
-//! the learning rate. Here every attempt starts from the same weights and sees the same batches, so that only the rate differs, and
-//! may use all epochs. The rate is halved until fixed point cannot represent it, or `restarts` times. No loss is opened on
-//! the secure side: there accuracy alone decides. A loss is the mean over the rows whose loss is finite. The integer model also ends an attempt
-//! at the first operand out of range.
+//! *The paper's rule.* After an epoch, if a batch loss exceeded 100 or test accuracy is below 11 %, training starts
+//! again at half the learning rate. Here every attempt starts from the same weights and sees the same batches, so that
+//! only the rate differs, and may use all epochs. The rate is halved until fixed point cannot represent it, or
+//! `restarts` times. No loss is opened on the secure side: there accuracy alone decides. A loss is the mean over the
+//! rows whose loss is finite. The integer model also ends an attempt at the first operand out of range.
 
 use super::cell::{Attempt, Cell, Cost, Epoch, Id, SCHEMA, Setup, Side};
 use super::machine::{self, Machine};
@@ -232,7 +232,8 @@ mod tests {
     #[test]
     fn halving_stops_where_fixed_point_does() {
         let (cell, _) = cell("real-softmax-l1-s1-e1", |s| {
-            // Two halvings above the smallest rate; a batch loss that is never small enough is forced by the chance level.
+            // Two halvings above the smallest rate; a batch loss that is never small enough is forced by the chance
+            // level.
             s.learning_rate = 16.0 * 0.5f64.powi(29);
             s.restarts = 50;
             s.classes = 10;

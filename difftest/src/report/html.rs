@@ -3,6 +3,7 @@
 
 mod comparison;
 pub(crate) mod plot;
+mod ticks;
 
 pub use comparison::comparison;
 

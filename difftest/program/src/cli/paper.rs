@@ -25,7 +25,8 @@ difftest paper --list | parallel -j1 --sshloginfile hosts difftest paper --out /
 sbatch --array=0-74 --wrap 'difftest paper --out /shared/results --resume --cell $SLURM_ARRAY_TASK_ID'\n  \
 Kubernetes: an indexed job with --cell $JOB_COMPLETION_INDEX\n  \
 difftest paper merge results-a results-b --out results && difftest paper report results\n\n\
-A claim that does not hold is a finding, not an error: exit codes are 0 done, 2 bad usage, bad input or a cell that could not be run."
+A claim that does not hold is a finding, not an error: exit codes are 0 done, 2 bad usage, bad input or a cell that \
+could not be run."
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -87,7 +88,8 @@ struct Run {
     /// Seeds of batches and initial weights, and of the integer model's coins
     #[arg(long, value_delimiter = ',', default_value = "1")]
     seeds: Vec<u64>,
-    /// Also train relu-grad-code on the integer side: relu-grad in the order of the paper's published code, the reciprocal of the sum first
+    /// Also train relu-grad-code on the integer side: relu-grad in the order of the paper's published code, the
+    /// reciprocal of the sum first
     #[arg(long)]
     published: bool,
     /// Try one learning rate only, this many units of 2^-16 (128 are 0.00195), instead of --lr and its halves
@@ -108,7 +110,8 @@ struct Run {
     /// Extra fractional bits of the velocities; 0 is the paper's behaviour, and 0,8 shows what they change
     #[arg(long, value_delimiter = ',', default_value = "0")]
     velocity_bits: Vec<u32>,
-    /// How often the learning rate is halved at most after training diverged (the paper's rule); 9 lead from 0.01 to 0.00002
+    /// How often the learning rate is halved at most after training diverged (the paper's rule); 9 lead from 0.01 to
+    /// 0.00002
     #[arg(long, default_value_t = 9)]
     restarts: usize,
     /// ReLU units of each hidden layer

@@ -93,7 +93,9 @@ impl Cases {
     /// Something that the claim covers and that the cells leave open.
     pub(super) fn open(&mut self, what: String) {
         self.open = true;
-        self.claim.numbers.push(what);
+        if !self.claim.numbers.contains(&what) {
+            self.claim.numbers.push(what);
+        }
     }
 
     pub(super) fn note(&mut self, what: String) {
@@ -151,7 +153,8 @@ pub struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// Cells of a configuration with at least this many epochs, the shortest such run of each seed; the secure one, or else the integer model's.
+    /// Cells of a configuration with at least this many epochs, the shortest such run of each seed; the secure one, or
+    /// else the integer model's.
     pub(super) fn trained(
         &self,
         head: Head,

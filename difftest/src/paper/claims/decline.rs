@@ -5,7 +5,8 @@ use super::case::{Accuracy, Cases, Claim, DEPTHS, EPOCHS, Evidence, HEADS, SUPPO
 use reference::spec::Rounding;
 
 impl Evidence<'_> {
-    /// Best accuracy of the first three quarters, and at the end. `None` for what ends early or collapses: that is not a decline.
+    /// Best accuracy of the first three quarters, and at the end. `None` for what ends early or collapses: that is not
+    /// a decline.
     fn decline(&self, cells: &[&Cell]) -> Option<(Accuracy, Accuracy)> {
         let end = self.accuracy(cells, EPOCHS)?;
         let early = (1..=EPOCHS * 3 / 4).filter_map(|e| self.accuracy(cells, e));
@@ -19,9 +20,11 @@ pub fn late_decline(e: &Evidence) -> Claim {
     let mut cases = Cases::new(
         "late-decline",
         "table 1, the rows of ReLU probability with nearest rounding; the text does not mention it",
-        "Under nearest rounding accuracy can fall again in late epochs (in the paper's table from 92.9 to 87.2 % with two layers).",
+        "Under nearest rounding accuracy can fall again in late epochs (in the paper's table from 92.9 to 87.2 % with \
+         two layers).",
         format!(
-            "In some configuration epoch {EPOCHS} is below the best of the first {} by more than two standard errors under nearest rounding, \
+            "In some configuration epoch {EPOCHS} is below the best of the first {} by more than two standard errors \
+             under nearest rounding, \
              and is not under probabilistic rounding.",
             EPOCHS * 3 / 4
         ),
@@ -68,7 +71,8 @@ fn decided(cases: &mut Cases, seen: usize, fallen: usize, alone: usize) {
         return;
     }
     let numbers = format!(
-        "{fallen} of {seen} configurations fall beyond twice the standard error, {alone} of them only under nearest rounding"
+        "{fallen} of {seen} configurations fall beyond twice the standard error, {alone} of them only under nearest \
+         rounding"
     );
     match alone {
         // Those that are missing might still fall.

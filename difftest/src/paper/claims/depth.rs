@@ -17,7 +17,8 @@ pub fn third_layer(e: &Evidence) -> Claim {
         "section 4, text after table 1",
         "Within the epochs of the table, three layers are no more accurate than two.",
         format!(
-            "softmax with three layers is not above two by more than two standard errors after {EPOCHS} epochs, under either rounding."
+            "softmax with three layers is not above two by more than two standard errors after {EPOCHS} epochs, under \
+             either rounding."
         ),
     );
     for rounding in Rounding::ALL {
@@ -36,9 +37,11 @@ pub fn plaintext_third_layer(e: &Evidence) -> Claim {
     let mut cases = Cases::new(
         "plaintext-third-layer",
         "section 4, text after table 1",
-        "In plaintext too, three layers are no better than two. (The paper tried it with the TensorFlow tutorial for MNIST, its first dense layer doubled.)",
+        "In plaintext too, three layers are no better than two. (The paper tried it with the TensorFlow tutorial for \
+         MNIST, its first dense layer doubled.)",
         format!(
-            "softmax in real numbers, on the network and with the optimiser of the table, not the tutorial's: three layers are not above two by more than \
+            "softmax in real numbers, on the network and with the optimiser of the table, not the tutorial's: three \
+             layers are not above two by more than \
              two standard errors after {EPOCHS} epochs."
         ),
     );
@@ -67,7 +70,8 @@ pub fn long_run(e: &Evidence, layers: usize) -> Claim {
         "section 4, text after table 1",
         format!("{percent} % are reached after {epochs} epochs with {}, as with the other depth.", layers_of(layers)),
         format!(
-            "softmax is not below {percent} % by more than two standard errors after {epochs} epochs, under either rounding."
+            "softmax is not below {percent} % by more than two standard errors after {epochs} epochs, under either \
+             rounding."
         ),
     );
     for rounding in Rounding::ALL {

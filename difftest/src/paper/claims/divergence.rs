@@ -1,14 +1,19 @@
-//! relu-grad with more than one layer: "diverges even with the smallest possible learning rate", under each reading of "smallest possible".
+//! relu-grad with more than one layer: "diverges even with the smallest possible learning rate", under each reading of
+//! "smallest possible".
 //!
 //! The paper does not say which rates it tried. The readings:
 //!
-//! * (a) [`Reading::Representable`]: every rate whose product with 1 / batch our encoding of the update can represent, down to 0.00002.
-//! * (b) [`Reading::WholeUnits`]: every rate whose product with 1 / batch is a whole number of units of 2^-16; with batches of 128 the smallest is 128 units, 0.00195.
-//! * (c) [`Reading::Published`]: the rates that the rule of the published code arrives at, where a restart uses up an epoch of the table's 20 ([`published`]).
+//! * (a) [`Reading::Representable`]: every rate whose product with 1 / batch our encoding of the update can represent,
+//!   down to 0.00002.
+//! * (b) [`Reading::WholeUnits`]: every rate whose product with 1 / batch is a whole number of units of 2^-16; with
+//!   batches of 128 the smallest is 128 units, 0.00195.
+//! * (c) [`Reading::Published`]: the rates that the rule of the published code arrives at, where a restart uses up an
+//!   epoch of the table's 20 ([`published`]).
 
 use super::super::cell::{Attempt, Cell, Epoch, RATE_UNIT, layers_of, short};
 use super::super::published::Run;
 use super::case::{Cases, Claim, EPOCHS, Evidence, collapsed};
+use crate::check::divergence::Verdict;
 use reference::spec::{Head, Rounding};
 
 #[allow(unused_imports, reason = "for the documentation")]
@@ -40,8 +45,8 @@ pub enum Found {
     Open,
 }
 
-/// Whether the rate of an attempt helps: it lasts, learns more than the most frequent class and does not lose most of it again. Longer runs are judged
-/// by their beginning.
+/// Whether the rate of an attempt helps: it lasts, learns more than the most frequent class and does not lose most of
+/// it again. Longer runs are judged by their beginning.
 fn helps(cell: &Cell, a: &Attempt, epochs: usize) -> Option<f64> {
     let accuracy = |e: &Epoch| e.accuracy(&cell.setup);
     let end = a.epochs.get(epochs - 1).map(accuracy)?;
@@ -59,10 +64,8 @@ pub fn found(reading: Reading, cells: &[&Cell]) -> Found {
             .find_map(|(c, a)| helps(c, a, epochs).map(|end| Found::Trains(a.learning_rate, end)))
     };
     match reading {
-        Reading::Representable(epochs) => best(0.0, epochs).unwrap_or_else(|| {
-            let last = |c: &&&Cell| c.id.rate.is_none() && c.setup.spec(&c.id, c.last().learning_rate / 2.0).is_err();
-            if cells.iter().any(|c| last(&c)) { Found::Diverges } else { Found::Open }
-        }),
+        Reading::Representable(epochs) => best(0.0, epochs)
+            .unwrap_or_else(|| if cells.iter().any(|c| exhausted(c)) { Found::Diverges } else { Found::Open }),
         Reading::WholeUnits => {
             let smallest = cells.first().map_or(0.0, |c| c.setup.batch as f64 * RATE_UNIT);
             best(smallest, EPOCHS).unwrap_or_else(|| {
@@ -74,12 +77,24 @@ pub fn found(reading: Reading, cells: &[&Cell]) -> Found {
         Reading::Published => {
             let Some(cell) = cells.iter().find(|c| c.id.rate.is_none()) else { return Found::Open };
             let Some(run) = Run::new(cell, EPOCHS) else { return Found::Open };
-            match run.accuracy(cell, EPOCHS) {
-                Some((rate, end)) if run.goes_on && end >= 2.0 / cell.setup.classes as f64 => Found::Trains(rate, end),
-                _ => Found::Diverges,
-            }
+            let accuracies = || (1..=EPOCHS).filter_map(|e| run.accuracy(cell, e));
+            let Some((rate, end)) = accuracies().last() else { return Found::Open };
+            let best = accuracies().filter(|(r, _)| *r == rate).map(|(_, a)| a).fold(0.0, f64::max);
+            let learnt = end >= 2.0 / cell.setup.classes as f64 && !collapsed(best, end);
+            if run.goes_on && learnt { Found::Trains(rate, end) } else { Found::Diverges }
         }
     }
+}
+
+/// Whether no smaller rate is left that could train: none can be represented, or under nearest rounding the last one
+/// moved nothing in an epoch, and its half rounds to no update all the more.
+fn exhausted(cell: &Cell) -> bool {
+    let last = cell.last();
+    let still = cell.id.rounding == Some(Rounding::Nearest)
+        && last.epochs.len() == 1
+        && matches!(last.verdict, Verdict::Stalls { .. })
+        && cell.attempts.len() > 1;
+    cell.id.rate.is_none() && (still || cell.setup.spec(&cell.id, last.learning_rate / 2.0).is_err())
 }
 
 impl Found {
@@ -93,7 +108,8 @@ impl Found {
     }
 }
 
-/// The cells of each seed of a configuration: of relu-grad on the secure side or else the integer model's, or of relu-grad-code.
+/// The cells of each seed of a configuration: of relu-grad on the secure side or else the integer model's, or of
+/// relu-grad-code.
 pub fn seeds<'a>(
     cells: &'a [Cell],
     code: bool,
@@ -110,12 +126,13 @@ pub fn seeds<'a>(
     all.sort_by_key(|c| c.id.seed);
     let mut told = Vec::new();
     for of_seed in all.chunk_by(|a, b| a.id.seed == b.id.seed) {
-        // One cell of the grid, the shortest and secure if there is one, and one of each single rate.
+        // Of each side and single rate the shortest; a secure cell first. One side may have tried rates that the other
+        // has not.
         let mut kept: Vec<&Cell> = Vec::new();
         let mut sorted = of_seed.to_vec();
         sorted.sort_by_key(|c| (c.id.rate, c.id.epochs, c.id.side));
         for cell in sorted {
-            if kept.iter().all(|k| k.id.rate != cell.id.rate) {
+            if kept.iter().all(|k| (k.id.rate, k.id.side) != (cell.id.rate, cell.id.side)) {
                 kept.push(cell);
             }
         }
@@ -133,7 +150,8 @@ pub fn relu_grad(e: &Evidence, reading: Reading) -> Claim {
         }
         Reading::WholeUnits => (
             "relu-grad-diverges-b",
-            "rates whose product with 1 / batch is a whole number of units of 2^-16, at least 0.00195 for batches of 128",
+            "rates whose product with 1 / batch is a whole number of units of 2^-16, at least 0.00195 for batches of \
+             128",
         ),
         Reading::Published => (
             "relu-grad-diverges-c",
@@ -144,9 +162,11 @@ pub fn relu_grad(e: &Evidence, reading: Reading) -> Claim {
     let mut cases = Cases::new(
         name,
         "section 4, table 1 and text after it",
-        "Used directly in back-propagation, the replacement does not converge with more than one layer, even with the smallest possible learning rate.",
+        "Used directly in back-propagation, the replacement does not converge with more than one layer, even with the \
+         smallest possible learning rate.",
         format!(
-            "relu-grad at no rate trains for {epochs} epochs, with two and three layers under either rounding. Smallest possible: {smallest}."
+            "relu-grad at no rate trains for {epochs} epochs, with two and three layers under either rounding. \
+             Smallest possible: {smallest}."
         ),
     );
     for layers in [2, 3] {
@@ -176,19 +196,27 @@ fn rates(reading: Reading, cells: &[&Cell]) -> String {
         let Some(run) = Run::new(cell, EPOCHS) else { return "not enough epochs".into() };
         let (rate, end) = run.accuracy(cell, EPOCHS).unwrap_or_default();
         return format!(
-            "{} restarts, then {} with {:.1} % after epoch {EPOCHS}",
+            "{} restart{}, then {} with {:.1} % after epoch {EPOCHS}",
             run.restarts(),
+            if run.restarts() == 1 { "" } else { "s" },
             short(rate),
             100.0 * end
         );
     }
-    let mut attempts: Vec<_> = cells.iter().flat_map(|c| c.attempts.iter().map(move |a| (*c, a))).collect();
+    // The first side's rates, and those that it has not tried.
+    let mut attempts: Vec<(&Cell, &Attempt)> = Vec::new();
+    for (c, a) in cells.iter().flat_map(|c| c.attempts.iter().map(move |a| (*c, a))) {
+        if attempts.iter().all(|(_, other)| other.learning_rate != a.learning_rate) {
+            attempts.push((c, a));
+        }
+    }
     attempts.sort_by(|a, b| b.1.learning_rate.total_cmp(&a.1.learning_rate));
     let of = |(cell, a): &(&Cell, &Attempt)| {
         let end = a.epochs.last().map_or(0.0, |e| e.accuracy(&cell.setup));
         let lasts = if a.ended.is_some() { "ends in epoch" } else { "lasts" };
-        let epochs = if a.ended.is_some() { String::new() } else { " epochs".into() };
-        format!("{} {lasts} {}{epochs}, {:.1} %", short(a.learning_rate), a.epochs.len(), 100.0 * end)
+        let epochs = if a.ended.is_some() { "" } else { " epochs" };
+        let side = if cell.id.side == cells[0].id.side { String::new() } else { format!(" ({})", cell.id.side) };
+        format!("{}{side} {lasts} {}{epochs}, {:.1} %", short(a.learning_rate), a.epochs.len(), 100.0 * end)
     };
     attempts.iter().map(of).collect::<Vec<_>>().join("; ")
 }

@@ -20,7 +20,8 @@ pub fn gradient_bound(e: &Evidence) -> Claim {
         "gradient-bound",
         "section 2, the bound on the gradient of ReLU probability",
         format!("The gradient of relu-prob, cut at eps, lies between -1/eps and 1/eps; here 1/eps = {limit}."),
-        "The largest gradient of any step: at most 1/eps in real numbers, and in fixed point beyond it by no more than the reciprocal's proven error.",
+        "The largest gradient of any step: at most 1/eps in real numbers, and in fixed point beyond it by no more than \
+         the reciprocal's proven error.",
     );
     for head in [Head::ReluProb, Head::ReluProbCut] {
         match e.largest_gradient(Side::Real, head, None) {
@@ -48,7 +49,8 @@ pub fn softmax_gradient(e: &Evidence) -> Claim {
         "softmax-gradient",
         "section 2, before the bound on ReLU probability",
         "The gradient of softmax is certain to lie strictly between -1 and 1.",
-        "The largest gradient of any step. A probability below 2^-54 (real numbers) or half a unit (fixed point) rounds to the end of the interval.",
+        "The largest gradient of any step. A probability below 2^-54 (real numbers) or half a unit (fixed point) \
+         rounds to the end of the interval.",
     );
     for (side, rounding) in
         [(Side::Real, None), (Side::Integer, Some(Rounding::ALL[0])), (Side::Integer, Some(Rounding::ALL[1]))]

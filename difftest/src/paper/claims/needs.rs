@@ -17,7 +17,8 @@ const COLUMNS: [Column; 5] = [
     (
         "table2-known-loss",
         "Softmax and ReLU probability follow from a known loss, ReLU gradient does not.",
-        "The Jacobian of the gradient is symmetric, and differences of the stated loss are the gradient, in real numbers.",
+        "The Jacobian of the gradient is symmetric, and differences of the stated loss are the gradient, in real \
+         numbers.",
         |r| r.known_loss,
         |p| p.known_loss,
     ),

@@ -7,7 +7,8 @@ use super::*;
 use crate::check::divergence::Verdict;
 use reference::spec::{Head, Rounding};
 
-/// A finished cell on 10,000 test rows with these accuracies, ten seconds an epoch. It survives if it has all its epochs.
+/// A finished cell on 10,000 test rows with these accuracies, ten seconds an epoch. It survives if it has all its
+/// epochs.
 pub(crate) fn cell(id: &str, accuracy: &[f64]) -> Cell {
     let id: super::super::Id = id.parse().unwrap();
     let setup = Setup {
@@ -171,7 +172,8 @@ fn relu_grad_is_open_until_no_smaller_rate_exists() {
     assert_eq!(judged(&[long], A).verdict, Judgement::NotTested, "it ends with epoch 20");
 }
 
-/// One cell, three verdicts: it trains at 0.000625, fails at every rate from 0.00195 up, and by the published rule is in its fourth attempt after 20 epochs.
+/// One cell, three verdicts: it trains at 0.000625, fails at every rate from 0.00195 up, and by the published rule is
+/// in its fourth attempt after 20 epochs.
 #[test]
 fn readings_of_smallest_possible_differ() {
     let verdicts = |cells: &[Cell]| ["a", "b", "c"].map(|r| judged(cells, &format!("relu-grad-diverges-{r}")).verdict);

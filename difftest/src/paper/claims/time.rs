@@ -61,7 +61,8 @@ pub fn one_layer(e: &Evidence) -> Claim {
         "abstract",
         "The replacement makes training faster to a significant degree with a single layer only.",
         format!(
-            "With one layer, the fastest replacement saves more than {percent:.0} % of softmax's seconds an epoch, under either rounding."
+            "With one layer, the fastest replacement saves more than {percent:.0} % of softmax's seconds an epoch, \
+             under either rounding."
         ),
     );
     for rounding in Rounding::ALL {
@@ -70,7 +71,7 @@ pub fn one_layer(e: &Evidence) -> Claim {
             let at = format!("1 layer, {rounding}, {head}");
             match saved(e, head, 1, rounding) {
                 Ok((saved, error, words)) => told.push((saved, error, format!("{at}: {words}"))),
-                Err(Some(why)) => cases.open(format!("{at}: {why}")),
+                Err(Some(why)) => cases.open(why),
                 Err(None) => cases.missing(at),
             }
         }
@@ -91,14 +92,15 @@ pub fn more_layers(e: &Evidence) -> Claim {
         "saving-more-layers",
         "section 4, text after table 1",
         format!("With two or more layers, the replacements shorten an epoch by less than {percent:.0} %."),
-        "No replacement saves more of softmax's seconds than that by more than two standard errors, with two and three layers under either rounding.",
+        "No replacement saves more of softmax's seconds than that by more than two standard errors, with two and three \
+         layers under either rounding.",
     );
     for (layers, rounding) in configurations().filter(|(layers, _)| *layers > 1) {
         for head in REPLACEMENTS {
             let at = format!("{}, {rounding}, {head}", layers_of(layers));
             match saved(e, head, layers, rounding) {
                 Ok((saved, error, words)) => cases.case(saved - 2.0 * error < bound(), format!("{at}: {words}")),
-                Err(Some(why)) => cases.open(format!("{at}: {why}")),
+                Err(Some(why)) => cases.open(why),
                 Err(None) => cases.missing(at),
             }
         }
@@ -112,7 +114,8 @@ pub fn first_in_time(e: &Evidence) -> Claim {
         "first-in-time",
         "section 4, text after table 1; section 5",
         "Measured by the time until some accuracy is reached, softmax is always the best.",
-        "At the end of no epoch of a replacement, from softmax's first on, is its best accuracy so far above softmax's of that time by more than two \
+        "At the end of no epoch of a replacement, from softmax's first on, is its best accuracy so far above softmax's \
+         of that time by more than two \
          standard errors; failed learning rates count.",
     );
     for (layers, rounding) in configurations() {
@@ -128,7 +131,7 @@ pub fn first_in_time(e: &Evidence) -> Claim {
             for (other, base) in pairs {
                 let at = if cells.len() > 1 { format!("{at}, seed {}", other.id.seed) } else { at.clone() };
                 if let Some(why) = incomparable(&[other, base]) {
-                    cases.open(format!("{at}: {why}"));
+                    cases.open(why);
                     continue;
                 }
                 match never_behind(e, &best_by_time(base), &best_by_time(other)) {
@@ -182,7 +185,8 @@ pub fn rounding_cost(e: &Evidence) -> Claim {
         "rounding-cost",
         "section 4, on rounding; table 1",
         "Probabilistic rounding is particularly efficient in secure computation.",
-        "softmax takes fewer seconds an epoch than with nearest rounding, and is not less accurate by more than two standard errors, at every depth.",
+        "softmax takes fewer seconds an epoch than with nearest rounding, and is not less accurate by more than two \
+         standard errors, at every depth.",
     );
     for layers in DEPTHS {
         let cells = Rounding::ALL.map(|r| e.secure(Head::Softmax, layers, r, EPOCHS));
