@@ -2,8 +2,8 @@
 //!
 //! Lines of text are at most [`WIDTH`] columns; a table's cells hold at most four numbers each.
 
-use super::cell::{Cell, Setup, Side, binomial_error, layers_of};
-use super::claims::divergence::{self, READINGS, Reading};
+use super::cell::{Cell, Setup, Side, binomial_error, layers_of, short};
+use super::claims::divergence::{self, Found, READINGS, Reading};
 use super::claims::{self, Claim, Judgement};
 use super::compared::{Compared, Mean, pooled};
 use super::explain::explained;
@@ -259,10 +259,7 @@ fn readings(out: &mut String, cells: &[Cell]) {
 fn reading_row(cells: &[Cell], code: bool, layers: usize, rounding: Rounding) -> Option<String> {
     let seeds = divergence::seeds(cells, code, layers, rounding, claims::EPOCHS);
     let told = |reading: Reading| {
-        let all: Vec<_> = seeds.iter().map(|(_, cells)| divergence::found(reading, cells).words()).collect();
-        let same = all.windows(2).all(|w| w[0] == w[1]);
-        let each = || seeds.iter().zip(&all).map(|((seed, _), what)| format!("seed {seed}: {what}"));
-        if same { all[0].clone() } else { each().collect::<Vec<_>>().join("; ") }
+        summary(&seeds.iter().map(|(_, cells)| divergence::found(reading, cells)).collect::<Vec<_>>())
     };
     let head = if code { "relu-grad-code" } else { "relu-grad" };
     let name = format!("{}, {rounding}, {head}", layers_of(layers));
@@ -273,6 +270,32 @@ fn reading_row(cells: &[Cell], code: bool, layers: usize, rounding: Rounding) ->
         .collect();
     let [a, b, c] = &columns[..] else { return None };
     (!seeds.is_empty()).then(|| format!("| {name} | {a} | {b} | {c} |\n"))
+}
+
+/// What all seeds of a configuration say of a reading.
+fn summary(all: &[Found]) -> String {
+    let trains: Vec<(f64, f64)> =
+        all.iter().filter_map(|f| if let Found::Trains(rate, end) = f { Some((*rate, *end)) } else { None }).collect();
+    let diverge = all.iter().filter(|f| **f == Found::Diverges).count();
+    let range = |of: fn(&(f64, f64)) -> f64, text: &dyn Fn(f64) -> String| {
+        let (lo, hi) = trains.iter().map(of).fold((f64::MAX, f64::MIN), |(lo, hi), v| (lo.min(v), hi.max(v)));
+        if text(lo) == text(hi) { text(lo) } else { format!("{} to {}", text(lo), text(hi)) }
+    };
+    let seeds = if all.len() == 1 { String::new() } else { format!(" ({} seeds)", all.len()) };
+    if trains.len() == all.len() {
+        let (rate, end) = (range(|t| t.0, &short), range(|t| 100.0 * t.1, &|v| format!("{v:.1}")));
+        return format!("trains at {rate}: {end} %{seeds}");
+    }
+    if diverge == all.len() {
+        return format!("diverges{seeds}");
+    }
+    let open = all.len() - trains.len() - diverge;
+    let told = [(trains.len(), "trains"), (diverge, "diverges"), (open, "open")];
+    told.iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{what}: {n} of {}", all.len()))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Cells that the paper has no row for.
@@ -447,6 +470,19 @@ mod tests {
             assert!(text.lines().any(|l| l == line), "{line}\n{text}");
         }
         assert!(text.contains("1173 s with softmax"), "{text}");
+    }
+
+    #[test]
+    fn seeds_are_summed_up() {
+        let trains = |rate, end| Found::Trains(rate, end);
+        for (all, text) in [
+            (vec![trains(0.005, 0.5)], "trains at 0.005: 50.0 %"),
+            (vec![trains(0.005, 0.5), trains(0.0025, 0.75)], "trains at 0.0025 to 0.005: 50.0 to 75.0 % (2 seeds)"),
+            (vec![Found::Diverges; 3], "diverges (3 seeds)"),
+            (vec![Found::Diverges, trains(0.1, 0.5), Found::Open], "trains: 1 of 3, diverges: 1 of 3, open: 1 of 3"),
+        ] {
+            assert_eq!(summary(&all), text);
+        }
     }
 
     #[test]

@@ -114,9 +114,11 @@ fn diverging(this: &Compared, cells: &[Cell]) -> String {
         (Some(_), _) => "it trains here even at a rate above 0.00195",
         _ => "rates from 0.00195 up are not all tried here",
     };
-    let (below, _) = judged(false, Reading::Representable(20));
-    let below = below
-        .map_or(String::new(), |rate| format!(", and trains at {}, which the paper may not have tried", short(rate)));
+    let below = match judged(false, Reading::Representable(20)) {
+        (Some(rate), _) => format!(", and trains at {}, which the paper may not have tried", short(rate)),
+        (None, true) => ", and at every smaller one".into(),
+        _ => String::new(),
+    };
     let code = match judged(true, Reading::Representable(20)) {
         (_, true) => "; in the order of the published code it diverges at every rate",
         (Some(_), _) => "; the order of the published code changes nothing of that",

@@ -72,10 +72,11 @@ impl Spent {
         })
     }
 
-    /// This process's and the others' share since `start`.
+    /// This process's and the others' share since `start`. Either is off by up to two ticks, so that the others' may be
+    /// negative; over spans that follow each other the errors cancel.
     pub fn since(self, start: Spent) -> (f64, f64) {
         let own = self.own - start.own;
-        (own, (self.all - start.all - own).max(0.0))
+        (own, self.all - start.all - own)
     }
 }
 
@@ -116,6 +117,6 @@ mod tests {
             (0..1_000_000).for_each(|i| x = std::hint::black_box(x.wrapping_mul(i | 1)));
         }
         let (own, other) = Spent::now().unwrap().since(start);
-        assert!(own >= 0.05 && other >= 0.0, "{own} {other}");
+        assert!(own >= 0.05 && other > -1.0, "{own} {other}");
     }
 }

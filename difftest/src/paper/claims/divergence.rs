@@ -97,17 +97,6 @@ fn exhausted(cell: &Cell) -> bool {
     cell.id.rate.is_none() && (still || cell.setup.spec(&cell.id, last.learning_rate / 2.0).is_err())
 }
 
-impl Found {
-    /// In a table.
-    pub fn words(&self) -> String {
-        match self {
-            Found::Trains(rate, end) => format!("trains at {}: {:.1} %", short(*rate), 100.0 * end),
-            Found::Diverges => "diverges".into(),
-            Found::Open => "open".into(),
-        }
-    }
-}
-
 /// The cells of each seed of a configuration: of relu-grad on the secure side or else the integer model's, or of
 /// relu-grad-code.
 pub fn seeds<'a>(
