@@ -82,6 +82,7 @@ fn sides(out: &mut String, found: &Findings) {
             r.outcome
         );
     }
+    found.machines.iter().for_each(|m| _ = writeln!(out, "machine: {m}"));
     if let Some(why) = found.sides.iter().find_map(|r| r.untimed.as_ref()) {
         let _ = writeln!(out, "seconds bear no claim about time everywhere: {why}");
     }
