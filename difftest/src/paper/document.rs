@@ -418,7 +418,7 @@ pub fn replaced(text: &str, tables: &str) -> Result<String, Error> {
     let (before, after) = split(text).ok_or_else(|| {
         Error::Usage(format!("there are no lines {BEGIN} and {END} between which the table could go; add them"))
     })?;
-    Ok(format!("{before}\n{}\n\n{after}", tables.trim_end()))
+    Ok(format!("{before}\n{}\n\n{after}", tables.trim()))
 }
 
 /// The text up to the first marker's line, with it, and from the second on.
