@@ -11,7 +11,7 @@ use crate::fault::{Fault, planted};
 use crate::net::recorded::Said;
 use crate::net::{Channel, Mailboxes, Neighbour};
 use crate::prg::{Seed, Stream, Ticket, fresh_seed, seed_of, words_of};
-use crate::share::{Parts, Share};
+use crate::share::{Doubled, Share};
 use crate::words::Words;
 use reference::spec::{FixedSpec, ProbePoint, Rounding};
 use std::cell::{Cell, Ref, RefCell};
@@ -123,8 +123,8 @@ pub struct Record {
 pub enum Probed {
     /// A replicated share.
     Share(Share),
-    /// An unreduced product, as additive parts.
-    Parts(Parts),
+    /// An unreduced product, as additive parts of its double.
+    Doubled(Doubled),
 }
 
 impl Party {
@@ -315,9 +315,9 @@ impl Party {
     }
 
     /// Notes this party's part of a probed unreduced tensor, if anybody asked.
-    pub fn probe_parts(&self, point: ProbePoint, parts: &Parts) {
+    pub fn probe_doubled(&self, point: ProbePoint, parts: &Doubled) {
         if let Some(record) = self.record.borrow_mut().as_mut() {
-            record.probes.push((point, Probed::Parts(parts.clone())));
+            record.probes.push((point, Probed::Doubled(parts.clone())));
         }
     }
 }

@@ -31,7 +31,7 @@ use secure::protocol::multiply::{dot_rows, multiply, multiply_by_row, reshare};
 use secure::protocol::normalise::normalise;
 use secure::protocol::select::{select, select_sum, select_with_bit};
 use secure::protocol::truncate::truncate;
-use secure::share::{BitShare, Factor, Share};
+use secure::share::{BitShare, Doubled, Factor, Share};
 use secure::words::Words;
 
 use Output::{Bits, Common, Ring};
@@ -247,17 +247,17 @@ fn matrix_products(lab: &mut Lab, rng: &mut ChaCha12Rng) {
         let z = anything(rng, rows * cols);
         lab.case(
             "matmul",
-            &format!("products of {rows} x {inner} and {inner} x {cols}"),
+            &format!("twice the products of {rows} x {inner} and {inner} x {cols}"),
             Nearest,
             &[share(rows, inner, &x), share(inner, cols, &y), share(rows, cols, &z)],
             &Evidence::Algebra,
             async |p: &Party, v| {
-                let plain = matmul_parts(p, &v[0], &v[1])?;
-                let left = matmul_parts(p, Matrix::from(&v[0]).t(), &v[2])?;
-                let right = matmul_parts(p, &v[2], Matrix::from(&v[1]).t())?;
+                let Doubled(plain) = matmul_parts(p, &v[0], &v[1])?;
+                let Doubled(left) = matmul_parts(p, Matrix::from(&v[0]).t(), &v[2])?;
+                let Doubled(right) = matmul_parts(p, &v[2], Matrix::from(&v[1]).t())?;
                 let factor = Factor::new(p.id, &v[0]);
-                let kept = matmul_parts(p, &factor, &v[1])?;
-                let kept_left = matmul_parts(p, Left::from(&factor).t(), &v[2])?;
+                let Doubled(kept) = matmul_parts(p, &factor, &v[1])?;
+                let Doubled(kept_left) = matmul_parts(p, Left::from(&factor).t(), &v[2])?;
                 Ok(vec![
                     Ring(reshare(p, plain).await?),
                     Ring(reshare(p, left).await?),
@@ -270,7 +270,7 @@ fn matrix_products(lab: &mut Lab, rng: &mut ChaCha12Rng) {
                 let product = |(m, k, n): (usize, usize, usize),
                                a: &dyn Fn(usize, usize) -> i64,
                                b: &dyn Fn(usize, usize) -> i64| {
-                    let term = |e: usize, q: usize| a(e / n, q).wrapping_mul(b(q, e % n));
+                    let term = |e: usize, q: usize| a(e / n, q).wrapping_mul(b(q, e % n)).wrapping_mul(2);
                     (0..m * n).map(|e| (0..k).map(|q| term(e, q)).fold(0, i64::wrapping_add)).collect::<Vec<i64>>()
                 };
                 let x = |r: usize, c: usize| x[r * inner + c];

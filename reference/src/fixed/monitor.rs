@@ -8,6 +8,8 @@ use std::ops::RangeInclusive;
 
 /// First magnitude of an unreduced value that is out of range, 2^62.
 pub const UNREDUCED_LIMIT: i64 = 1 << 62;
+/// The same for matrix products and sums with one, of which the protocol knows the double, 2^61.
+pub const PRODUCT_LIMIT: i64 = 1 << 61;
 
 /// One operand outside its range.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,9 +93,9 @@ impl Monitor {
         }
     }
 
-    /// Checks |V| < 2^62 for unreduced values, with `half` (nearest rounding's 2^(s-1), or 0) added first at the upper end.
-    pub fn unreduced(&mut self, at: &str, values: &Unreduced, half: i64) {
-        let (lo, hi) = (-UNREDUCED_LIMIT + 1, UNREDUCED_LIMIT - 1 - half);
+    /// Checks |V| < `limit` for unreduced values, with `half` (nearest rounding's 2^(s-1), or 0) added first at the upper end.
+    pub fn unreduced(&mut self, at: &str, values: &Unreduced, limit: i64, half: i64) {
+        let (lo, hi) = (-limit + 1, limit - 1 - half);
         let outside = values.ring().iter().fold(false, |any, v| any | (*v < lo) | (*v > hi));
         if outside || !values.beyond().is_empty() {
             let allowed = lo.into()..=hi.into();
@@ -124,10 +126,13 @@ mod tests {
     fn the_exact_value_counts_even_where_the_ring_wrapped_it_back() {
         let exact = [1i128 << 64, 5, (1 << 62) - 1, 1 << 62, -(1 << 62), 1 - (1 << 62)];
         let mut m = Monitor::new(9);
-        m.unreduced("p", &Unreduced::new(exact), 0);
+        m.unreduced("p", &Unreduced::new(exact), UNREDUCED_LIMIT, 0);
         assert_eq!(m.violations().iter().map(|v| v.index).collect::<Vec<_>>(), [0, 3, 4]);
         assert_eq!(m.violations()[0].operand, 1 << 64);
-        m.unreduced("h", &Unreduced::new([(1i128 << 62) - 5, (1 << 62) - 4]), 4);
+        m.unreduced("h", &Unreduced::new([(1i128 << 62) - 5, (1 << 62) - 4]), UNREDUCED_LIMIT, 4);
         assert_eq!(m.counts()["h"], 1, "the half of nearest rounding is included");
+        let edges = [(1i128 << 61) - 1, 1 << 61, 1 - (1 << 61), -(1 << 61), (1 << 61) - 4];
+        m.unreduced("product", &Unreduced::new(edges), PRODUCT_LIMIT, 0);
+        assert_eq!(m.counts()["product"], 2);
     }
 }
