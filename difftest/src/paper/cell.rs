@@ -2,7 +2,7 @@
 
 use crate::check::divergence::Verdict;
 use crate::error::Error;
-use crate::lockstep::median;
+use crate::statistics::median;
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub const SCHEMA: u32 = 1;
 pub const MOST_LAYERS: usize = 64;
 
 /// Who trains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// Three parties on shares.

@@ -8,7 +8,7 @@ use crate::party::Party;
 use crate::protocol::truncate::{truncate, truncate_doubled};
 use crate::share::{Doubled, Share};
 use futures_util::try_join;
-use reference::spec::{ProbePoint, SgdUnits};
+use spec::{ProbePoint, SgdUnits};
 
 wide_fn! {
     /// 2 g becomes 2 (M v - c g), given 2 M.

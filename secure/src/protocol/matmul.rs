@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use crate::protocol::multiply::reshare;
     use crate::testing::{open, random, share, world};
-    use reference::spec::{FixedSpec, Rounding};
+    use spec::{FixedSpec, Rounding};
 
     #[test]
     fn matrix_products_transposed_and_gathered() {

@@ -1,0 +1,171 @@
+//! What can be typed. The commands are in files of their own; exit codes are decided here and nowhere else.
+
+pub mod advise;
+pub mod check;
+pub mod faults;
+pub mod fixtures;
+pub mod functions;
+pub mod head;
+pub mod paper;
+pub mod replay;
+pub mod time;
+pub mod training;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Parser, Subcommand};
+use difftest::error::Error;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Differential tester for secure training: the same neural network is trained in plain f64, in plain integers, and by three parties on
+/// secret shares. Every tensor of every step is compared: secure against integers bit for bit, both against f64 inside a proven error bound.
+#[derive(Debug, Parser)]
+#[command(
+    name = "difftest",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "Without a command, runs the comparison on MNIST (shipped inside the program).\n\n\
+Examples:\n  \
+difftest                                       softmax, one layer, ten steps: a few seconds\n  \
+difftest --head relu-grad --layers 2           another head, one hidden layer of 128 units\n  \
+difftest --layers 2 --mode free --epochs 1     train a whole epoch on each side\n  \
+difftest head --head softmax --input rows.json one head on given logits, by all three sides\n\n\
+Exit codes: 0 every check holds, 1 a check failed, 2 bad usage or bad input."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    check: check::Args,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Evaluate one output head on given logits by all sides, as JSON
+    Head(head::Args),
+    /// Time secure training against plaintext training, without checks
+    Time(time::Args),
+    /// Plant faults in the secure side and show what finds them (only in a build with the feature `faults`)
+    Faults(faults::Args),
+    /// Write or check the recorded results in fixtures/golden
+    Fixtures(fixtures::Args),
+    /// Show the range that every tensor uses, and name the smallest number format in which the training works
+    Advise(advise::Args),
+    /// Run one recorded training step again, on all sides
+    Replay(replay::Args),
+    /// Measure every function and head against its proven error bound
+    Functions(functions::Args),
+    /// Repeat the source paper's evaluation: tables, claims, curves
+    Paper(paper::Args),
+}
+
+/// How a command that could run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Exit code 0.
+    Holds,
+    /// Exit code 1.
+    Fails,
+}
+
+impl Verdict {
+    /// From whether everything holds.
+    pub fn of(holds: bool) -> Self {
+        if holds { Verdict::Holds } else { Verdict::Fails }
+    }
+}
+
+/// Parses the command line and runs it.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Help and version go to standard output and are no error.
+            let code = if e.use_stderr() { 2 } else { 0 };
+            let _ = e.print();
+            return ExitCode::from(code);
+        }
+    };
+    let kernel = secure::kernel::Kernel::select().map_err(|e| Error::Usage(e.to_string()));
+    let done = kernel.and_then(|_| match cli.command {
+        None => check::run(cli.check),
+        Some(Command::Head(args)) => head::run(args),
+        Some(Command::Time(args)) => time::run(args),
+        Some(Command::Faults(args)) => faults::run(args),
+        Some(Command::Fixtures(args)) => fixtures::run(args),
+        Some(Command::Functions(args)) => functions::run(args),
+        Some(Command::Advise(args)) => advise::run(args),
+        Some(Command::Replay(args)) => replay::run(args),
+        Some(Command::Paper(args)) => paper::run(args),
+    });
+    match done {
+        Ok(Verdict::Holds) => ExitCode::SUCCESS,
+        Ok(Verdict::Fails) => ExitCode::from(1),
+        Err(e) => {
+            let _ = writeln!(std::io::stderr(), "difftest: {e}");
+            ExitCode::from(e.code())
+        }
+    }
+}
+
+/// Prints to standard output. A reader that has gone away (`difftest | head`) is no error.
+///
+/// # Errors
+/// Anything else that keeps the text from being written, a full disk for instance.
+pub fn print(text: &str) -> Result<(), Error> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::File { path: "standard output".into(), cause: e })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A parser of one of a list of named values, which the help lists.
+fn one_of<T: Copy + Send + Sync>(all: &'static [T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(all.iter().map(|&v| name(v)))
+        .map(move |text| *all.iter().find(|&&v| name(v) == text).expect("clap has checked the name"))
+}
+
+/// Parses a name from a list of named values.
+fn named<T: Copy>(all: &[T], name: fn(T) -> &'static str, text: &str) -> Result<T, String> {
+    all.iter().copied().find(|&v| name(v) == text).ok_or_else(|| {
+        let names: Vec<_> = all.iter().map(|&v| name(v)).collect();
+        format!("choose one of {}", names.join(", "))
+    })
+}
+
+/// `softmax`, `relu-prob`, ...
+fn parse_head(text: &str) -> Result<reference::spec::Head, String> {
+    named(&reference::spec::Head::ALL, |h| h.name(), text)
+}
+
+/// `prob` or `nearest`.
+fn parse_rounding(text: &str) -> Result<reference::spec::Rounding, String> {
+    named(&reference::spec::Rounding::ALL, |r| r.name(), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent_and_the_help_names_what_a_newcomer_needs() {
+        Cli::command().debug_assert();
+        let help = Cli::command().render_long_help().to_string();
+        for word in
+            ["--head", "relu-prob-cut", "--layers", "--rounding", "Exit codes", "Examples", "INSECURE", "fixtures"]
+        {
+            assert!(help.contains(word), "{word} is missing:\n{help}");
+        }
+    }
+
+    #[test]
+    fn names_are_parsed_or_listed() {
+        assert_eq!(parse_head("relu-eps"), Ok(reference::spec::Head::ReluEps));
+        assert!(parse_head("relu").unwrap_err().contains("relu-grad"));
+        assert!(parse_rounding("down").unwrap_err().contains("prob, nearest"));
+    }
+}

@@ -1,0 +1,308 @@
+//! The comparison itself: what `difftest` does without a command.
+
+use super::training::Flags;
+use super::{Verdict, one_of, print};
+use difftest::check::error_bound;
+use difftest::checkpoint::Trained;
+use difftest::config::{self, Config, Length, Mode};
+use difftest::error::Error;
+use difftest::experiment;
+use difftest::replay::{Captured, Capturing, StepFile};
+use difftest::report::{self, Report};
+use difftest::run::{free, lockstep, restart};
+use difftest::side::secure::Secure;
+use difftest::{checkpoint, output};
+use fixtures::Dataset;
+use indicatif::{ProgressBar, ProgressStyle};
+use reference::spec::{FixedSpec, TrainSpec};
+use std::cell::RefCell;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Flags of the comparison.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    training: Flags,
+    /// Training steps [default: 10]
+    #[arg(long, conflicts_with = "epochs")]
+    steps: Option<usize>,
+    /// Passes over the training set, instead of --steps
+    #[arg(long)]
+    epochs: Option<usize>,
+    /// As many steps as compare 10^9 elements: some minutes
+    #[arg(long, conflicts_with_all = ["steps", "epochs", "step"])]
+    long: bool,
+    /// Fraction bits f, 4 to 17: a unit is 2^-f
+    #[arg(long, default_value_t = 16)]
+    fraction_bits: u32,
+    /// Value bits K, f + 5 to 32: values stay below 2^(K-1) units
+    #[arg(long, default_value_t = 32)]
+    value_bits: u32,
+    /// lockstep: all sides start every step from the same weights; free: each side trains on its own
+    #[arg(long, value_parser = one_of(&Mode::ALL, Mode::name), default_value = "lockstep")]
+    mode: Mode,
+    /// Free mode: start again at half the learning rate if, after an epoch, a loss exceeds 100 or accuracy is below 11 % (the paper's rule)
+    #[arg(long)]
+    restart_on_divergence: bool,
+    /// Free mode: write what was trained, f64's weights to FILE and each party's shares to a file of its own beside it (safetensors)
+    #[arg(long, value_name = "FILE")]
+    save_model: Option<PathBuf>,
+    /// Free mode: go on with a model written by --save-model, from the batch after its last
+    #[arg(long, value_name = "FILE", conflicts_with = "restart_on_divergence")]
+    load_model: Option<PathBuf>,
+    /// Also write the report as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Also write the report as one self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write the first step with a failed check to a file that `difftest replay` runs again
+    #[arg(long, value_name = "FILE")]
+    save_failure: Option<PathBuf>,
+    /// Write this step (from 0) of the run to such a file
+    #[arg(long, num_args = 2, value_names = ["N", "FILE"])]
+    save_step: Option<Vec<String>>,
+    /// Print the cause of every difference by tensor: encoding, rounding, approximation, range, branch or protocol
+    #[arg(long)]
+    budget: bool,
+    /// Run up to this step (from 0) and compare only there
+    #[arg(long, value_name = "N")]
+    step: Option<usize>,
+    /// Compare only this tensor, and list the elements nearest to their bounds
+    #[arg(long, value_name = "TENSOR")]
+    probe: Option<String>,
+    /// Fix the three parties' randomness in order to repeat a run. INSECURE: the shares hide nothing, and every report says so
+    #[arg(long, value_name = "N")]
+    insecure_seed: Option<u64>,
+}
+
+/// Elements that a long run compares.
+const LONG: u64 = 1_000_000_000;
+
+/// Most rows that a free run takes, all its batches together: their numbers are kept in memory, 1 GiB of them.
+const ROWS: usize = 1 << 28;
+
+/// Steps of a run that names no length.
+const STEPS: usize = 10;
+
+impl Args {
+    /// `rows` are those of the training set, if they are known yet.
+    fn config(&self, inputs: usize, rows: Option<usize>) -> Result<Config, Error> {
+        let spec = self.training.training().spec(inputs)?;
+        let fixed = FixedSpec { fraction_bits: self.fraction_bits, value_bits: self.value_bits };
+        let spec = TrainSpec { fixed, ..spec };
+        spec.validate()?;
+        let length = match (self.steps, self.epochs, self.step) {
+            _ if self.long => Length::Steps(LONG.div_ceil(error_bound::elements(&spec)) as usize),
+            (Some(n), ..) => Length::Steps(n),
+            (None, Some(n), _) => Length::Epochs(n),
+            (None, None, Some(step)) => Length::Steps(step.saturating_add(1)),
+            (None, None, None) => Length::Steps(STEPS),
+        };
+        let steps = length.steps(rows.unwrap_or(1), self.training.batch)?;
+        if self.mode == Mode::Free && (self.step.is_some() || self.probe.is_some() || self.budget) {
+            return Err(Error::Usage(
+                "--step, --probe and --budget look into single steps; they need --mode lockstep".into(),
+            ));
+        }
+        if self.mode == Mode::Free && (self.save_step.is_some() || self.save_failure.is_some()) {
+            return Err(Error::Usage(
+                "--save-step and --save-failure write single steps; they need --mode lockstep".into(),
+            ));
+        }
+        if self.mode == Mode::Lockstep && (self.save_model.is_some() || self.load_model.is_some()) {
+            return Err(Error::Usage(
+                "--save-model and --load-model are about what each side trains on its own; they need --mode free"
+                    .into(),
+            ));
+        }
+        if self.mode == Mode::Free && steps.saturating_mul(self.training.batch) > ROWS {
+            return Err(Error::Usage(format!(
+                "a free run of {steps} steps of {} rows is longer than one run can be; it takes {} steps, and --load-model goes on from there",
+                self.training.batch,
+                ROWS / self.training.batch
+            )));
+        }
+        if self.restart_on_divergence && self.mode != Mode::Free {
+            return Err(Error::Usage("--restart-on-divergence judges whole epochs; it needs --mode free".into()));
+        }
+        if let Some(rows) = rows {
+            self.fits(steps, rows.div_ceil(self.training.batch))?;
+        }
+        Ok(Config {
+            mode: self.mode,
+            insecure_seed: self.insecure_seed,
+            data: self.training.data.clone(),
+            only_step: self.step,
+            only_probe: self.probe.clone(),
+            loaded: self.load_model.clone(),
+            ..Config::new(spec, steps, self.training.seed)
+        })
+    }
+}
+
+/// A captured step and where to write it.
+type Saved = (Captured, PathBuf);
+
+impl Args {
+    /// Whether what is asked of a run's steps is there, given how many an epoch has.
+    fn fits(&self, steps: usize, epoch: usize) -> Result<(), Error> {
+        if let Some(step) = self.step.filter(|s| *s >= steps) {
+            return Err(Error::Usage(format!("--step is {step}; a run of {steps} steps has steps 0 to {}", steps - 1)));
+        }
+        if self.restart_on_divergence && steps < epoch {
+            return Err(Error::Usage(format!(
+                "--restart-on-divergence judges whole epochs; it needs at least {epoch} steps"
+            )));
+        }
+        self.saves(steps).map(drop)
+    }
+
+    /// The step asked for with --save-step and its file.
+    fn saves(&self, steps: usize) -> Result<Option<(usize, PathBuf)>, Error> {
+        let Some([n, file]) = self.save_step.as_deref() else { return Ok(None) };
+        match n.parse() {
+            Ok(n) if n < steps => Ok(Some((n, file.into()))),
+            _ => Err(Error::Usage(format!("--save-step {n}: a run of {steps} steps has steps 0 to {}", steps - 1))),
+        }
+    }
+}
+
+/// A lock-step run that keeps the steps to be saved.
+fn lockstep(args: &Args, config: &Config, data: &Dataset) -> Result<(lockstep::Findings, Vec<Saved>), Error> {
+    let bar = progress(config.steps);
+    let wanted = args.saves(config.steps)?;
+    let secure = Secure::start(config.spec.clone(), config.insecure_seed, true)?;
+    if wanted.is_none() && args.save_failure.is_none() {
+        let mut secure = secure;
+        let found = lockstep::run(config, data, &mut secure, |done| bar.set_position(done as u64))?;
+        bar.finish_and_clear();
+        return Ok((found, Vec::new()));
+    }
+    let last = Rc::new(RefCell::new(None::<Captured>));
+    let (mut step, mut failure) = (None, None);
+    let run = lockstep::run_watched(
+        config,
+        data,
+        &mut Capturing::new(secure, Rc::clone(&last)),
+        |done| {
+            bar.set_position(done as u64);
+            if let Some((_, path)) = wanted.as_ref().filter(|w| w.0 + 1 == done) {
+                step = last.borrow().clone().map(|captured| (captured, path.clone()));
+            }
+        },
+        |_| {
+            if let (None, Some(path)) = (&failure, &args.save_failure) {
+                failure = last.borrow().clone().map(|captured| (captured, path.clone()));
+            }
+        },
+    );
+    bar.finish_and_clear();
+    if let (Err(Error::Protocol(what)), Some(path), Some(captured)) = (&run, &args.save_failure, &*last.borrow()) {
+        save(config, captured, path, std::slice::from_ref(what))?;
+    }
+    Ok((run?, step.into_iter().chain(failure).collect()))
+}
+
+/// Writes a captured step.
+fn save(config: &Config, captured: &Captured, path: &Path, failures: &[String]) -> Result<(), Error> {
+    output::write(path, StepFile::new(config, captured, failures.to_vec()).json().as_bytes())
+}
+
+/// A bar on a terminal, nothing elsewhere.
+fn progress(total: usize) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} steps, {eta} left")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(total as u64).with_style(style)
+}
+
+/// A free run, or with `--restart-on-divergence` as many as the rule asks for; `config` becomes the last one's.
+fn free(args: &Args, config: &mut Config, data: &Dataset, loaded: Option<Trained>) -> Result<(Report, Trained), Error> {
+    let (judged, epoch) = (args.restart_on_divergence, data.train.len().div_ceil(config.spec.sgd.batch));
+    let ends = |step, loss, accuracy| judged && restart::breaks(step, epoch, loss, accuracy).is_some();
+    let mut ended = Vec::new();
+    loop {
+        let bar = progress(free::RUNS * config.steps);
+        let start = |n| Secure::start(config.spec.clone(), config.insecure_seed.map(|s| s.wrapping_add(n)), false);
+        let found = free::run(config, data, loaded.as_ref(), &ends, start, |steps| bar.inc(steps as u64))?;
+        bar.finish_and_clear();
+        let why = restart::reason(&found.curve, found.accuracy.1, epoch).filter(|_| judged);
+        let diverged = why.is_some();
+        if let Some(why) = &why {
+            let line = format!("learning rate {}, seed {}: {why}", config.spec.sgd.learning_rate, config.seed);
+            print(&format!("diverges: {line}\n"))?;
+            ended.push(line);
+        }
+        if let Some(next) = why.and_then(|_| restart::next(config)) {
+            *config = next;
+            continue;
+        }
+        let (mut report, trained) = Report::free(config, data.test.len(), found);
+        if judged {
+            report.checks.push(restart::outcome(config, &ended, diverged));
+        }
+        return Ok((report, trained));
+    }
+}
+
+/// Runs the comparison.
+///
+/// # Errors
+/// Bad flags, bad data, a side that cannot go on, a report that cannot be written.
+pub fn run(args: Args) -> Result<Verdict, Error> {
+    // Flags first: a typing error should not wait for the data.
+    let step = args.save_step.as_ref().map(|s| PathBuf::from(&s[1]));
+    let model = args.save_model.as_deref().map(checkpoint::files).unwrap_or_default();
+    let single = [&args.json, &args.html, &args.save_failure, &step];
+    let outputs = || model.iter().chain(single.into_iter().flatten()).map(PathBuf::as_path);
+    outputs().try_for_each(|output| output::check_output(Some(output)))?;
+    output::check_distinct(outputs())?;
+    // How many rows another data set has is not known yet.
+    args.config(784, args.training.data.is_none().then_some(60_000))?;
+    let data = config::data(args.training.data.as_deref())?;
+    let mut config = args.config(data.train.inputs(), Some(data.train.len()))?;
+    let loaded = config.loaded.as_deref().map(|path| checkpoint::load(path, &config.spec)).transpose()?;
+    print(&report::text::heading(&config))?;
+
+    let (mut steps, mut trained) = (Vec::new(), None);
+    let mut report = match config.mode {
+        Mode::Lockstep => {
+            let found;
+            (found, steps) = lockstep(&args, &config, &data)?;
+            Report::lockstep(&config, data.test.len(), found)
+        }
+        Mode::Free => {
+            let (report, last) = free(&args, &mut config, &data, loaded)?;
+            trained = Some(last);
+            report
+        }
+    };
+    report.checks.extend(experiment::checks(&config)?);
+    // Whatever becomes of the files, the verdict has been seen.
+    print(&report::text::body(&report))?;
+    if args.budget {
+        print(&report::budget::table(&report.budget, config.spec.fixed.fraction_bits))?;
+    }
+    if let (Some(path), Some(trained)) = (&args.save_model, &trained) {
+        checkpoint::save(path, &config.spec, trained)?;
+    }
+    let failures: Vec<_> = report.checks.iter().filter_map(|c| c.failure.clone()).collect();
+    for (captured, path) in &steps {
+        save(&config, captured, path, &failures)?;
+    }
+    if let Some(path) = step.filter(|path| !steps.iter().any(|s| s.1 == *path)) {
+        print(&format!("\n{} is not written: the run ended before that step\n", path.display()))?;
+    }
+    if let Some(path) = &args.json {
+        output::write(path, report::json::report(&report).as_bytes())?;
+    }
+    if let Some(path) = &args.html {
+        output::write(path, report::html::comparison(&report).as_bytes())?;
+    }
+    Ok(Verdict::of(report.passed()))
+}

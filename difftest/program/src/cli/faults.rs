@@ -1,0 +1,110 @@
+//! `difftest faults`: plants faults in the secure side and shows what finds them.
+
+use super::Verdict;
+use difftest::error::Error;
+use std::path::PathBuf;
+
+/// Flags of `difftest faults`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Plant only this fault
+    #[arg(long, value_name = "NAME")]
+    fault: Option<String>,
+    /// Lock-step training steps that ordinary training may take to notice
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    steps: usize,
+    /// Plant nothing: N clean runs with different seeds, heads, depths, roundings and sizes, in which nothing may be found
+    #[arg(long, value_name = "N", conflicts_with = "fault")]
+    clean: Option<u64>,
+    /// Also write the matrix as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Runs `difftest faults`.
+///
+/// # Errors
+/// A build without the feature; a name that is no fault; a report that cannot be written.
+#[cfg(not(feature = "faults"))]
+pub fn run(_: Args) -> Result<Verdict, Error> {
+    Err(Error::Usage(
+        "this build cannot plant faults, and no release should; build with: cargo run --release --features faults -- faults".into(),
+    ))
+}
+
+/// Runs `difftest faults`.
+///
+/// # Errors
+/// A name that is no fault; a report that cannot be written.
+#[cfg(feature = "faults")]
+pub fn run(args: Args) -> Result<Verdict, Error> {
+    use super::print;
+    use difftest::{faults, output};
+    use secure::fault::Fault;
+
+    if args.steps == 0 {
+        return Err(Error::Usage("--steps is 0; training needs at least 1".into()));
+    }
+    // A planted fault may make a party panic; the matrix says so, once.
+    std::panic::set_hook(Box::new(|_| ()));
+    if let Some(runs) = args.clean {
+        let mut alarms = 0;
+        for seed in 0..runs {
+            if let Some(f) = faults::clean(seed)? {
+                alarms += 1;
+                print(&format!("FALSE ALARM  seed {seed}: {} at {}: {}\n", f.check, f.place, f.detail))?;
+            }
+        }
+        print(&format!("{alarms} false alarms in {runs} clean runs\n"))?;
+        return Ok(Verdict::of(alarms == 0));
+    }
+    let chosen: Vec<Fault> = match &args.fault {
+        None => Fault::ALL.to_vec(),
+        Some(name) => {
+            let names: Vec<_> = Fault::ALL.iter().map(|f| f.name()).collect();
+            let known = Fault::ALL.iter().find(|f| f.name() == name);
+            vec![*known.ok_or_else(|| {
+                Error::Usage(format!("--fault {name} is no fault; choose one of {}", names.join(", ")))
+            })?]
+        }
+    };
+    print(&format!(
+        "{:<26} {:<19} {:<19} {:<14} {:<14} {:<15} {}\n",
+        "fault", "planted at", "named", "cause", "named", "found by", "training alone"
+    ))?;
+    let matrix = faults::matrix(&chosen, args.steps, |row| {
+        let named = row.finding.as_ref();
+        let training = row.training.as_ref().map_or("-".to_owned(), |t| {
+            t.step.map_or_else(|| t.check.to_owned(), |step| format!("{}, step {step}", t.check))
+        });
+        let line = format!(
+            "{:<26} {:<19} {:<19} {:<14} {:<14} {:<15} {training}\n",
+            row.fault,
+            row.planted_at,
+            named.map_or("-", |f| f.place),
+            row.planted_cause,
+            named.map_or("-", |f| f.cause),
+            named.map_or("NOT FOUND", |f| f.check),
+        );
+        let more = match (&args.fault, named) {
+            (Some(_), Some(f)) => format!("  {}\n  {}\n", row.description, f.detail),
+            _ => String::new(),
+        };
+        // A reader that has gone away ends the output, not the run.
+        let _ = print(&format!("{line}{more}"));
+    })?;
+    let n = matrix.faults.len();
+    print(&format!(
+        "{} of {n} found; {} of {n} with the right place and cause; {} of {n} by lock-step training alone within {} steps\n",
+        matrix.detected,
+        matrix.explained,
+        matrix.faults.iter().filter(|r| r.training.is_some()).count(),
+        args.steps
+    ))?;
+    if let Some(path) = &args.json {
+        let text =
+            serde_json::to_string_pretty(&matrix).map_err(|e| Error::Usage(format!("the matrix as JSON: {e}")))?;
+        output::write(path, text.as_bytes())?;
+    }
+    Ok(Verdict::of(matrix.detected == n))
+}

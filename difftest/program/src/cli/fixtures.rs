@@ -1,0 +1,70 @@
+//! `difftest fixtures`: recorded results, written and checked.
+
+use super::{Verdict, print};
+use clap::Subcommand;
+use difftest::error::Error;
+use difftest::golden;
+use std::path::PathBuf;
+
+/// Flags of `difftest fixtures`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+    /// Folder of the recorded results [default: fixtures/golden here, or in the source tree the program was built from]
+    #[arg(long, value_name = "DIR", global = true)]
+    dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, Subcommand)]
+enum Action {
+    /// Run every head, rounding and depth, and record the results (accepts whatever changed)
+    Generate,
+    /// Run them again and name the first tensor and index that changed
+    Verify,
+}
+
+/// Here if it is there, else where the sources were.
+fn folder(dir: Option<PathBuf>) -> PathBuf {
+    let here = PathBuf::from("fixtures/golden");
+    dir.unwrap_or_else(|| {
+        if here.is_dir() { here } else { PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/golden")) }
+    })
+}
+
+/// Runs `difftest fixtures`.
+///
+/// # Errors
+/// A folder that cannot be read or written, or a file in it that is no recorded result.
+pub fn run(args: Args) -> Result<Verdict, Error> {
+    let dir = folder(args.dir);
+    let cases = golden::cases();
+    match args.action {
+        Action::Generate => {
+            std::fs::create_dir_all(&dir).map_err(Error::file(&dir))?;
+            for case in &cases {
+                golden::generate(case, &dir)?;
+            }
+            print(&format!("{} results recorded in {}\n", cases.len(), dir.display()))?;
+            Ok(Verdict::Holds)
+        }
+        Action::Verify => {
+            let mut changed = 0;
+            for case in &cases {
+                if let Some(difference) = golden::verify(case, &dir)? {
+                    changed += 1;
+                    print(&format!("FAIL {}: {difference}\n", case.name()))?;
+                }
+            }
+            let total = cases.len();
+            print(&match changed {
+                0 => format!("{total} of {total} recorded results are as they were\n"),
+                n => format!(
+                    "{n} of {total} changed; if that is meant: difftest fixtures generate --dir {}\n",
+                    dir.display()
+                ),
+            })?;
+            Ok(Verdict::of(changed == 0))
+        }
+    }
+}

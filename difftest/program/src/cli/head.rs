@@ -1,0 +1,293 @@
+//! `difftest head`: one output head on given logits, by all sides, as JSON.
+
+use super::{Verdict, parse_head, parse_rounding, print};
+use difftest::bound::head::HeadRules;
+use difftest::bound::interval::Interval;
+use difftest::compare::real;
+use difftest::error::Error;
+use difftest::side::real::refused;
+use difftest::side::secure::{failed, tape};
+use ndarray::Array2;
+use reference::f64::RealHead;
+use reference::fixed::{Coins, Model};
+use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+use secure::engine::{Engine, EngineConfig};
+use serde::{Deserialize, Serialize};
+use std::io::Read;
+use std::path::PathBuf;
+
+/// Which sides answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Side {
+    /// The sides real, integer and secure.
+    All,
+    /// The real side alone: any finite logits, also those that fixed point cannot hold.
+    #[value(alias = "f64")]
+    Real,
+}
+
+/// Flags of `difftest head`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Input:  {\"logits\": [[2.0, -1.0, 0.3], ...], \"labels\": [0, ...]}, rows of the same class count, 2 or more\n\
+Output: {\"schema\": 2, \"rows\": [{\"real\": {\"probabilities\", \"loss\", \"gradient\"}, \"integer\": .., \"secure\": .., \"bound\": [..], \"ambiguous\": [..]}]}\n\
+bound: largest possible |secure - real| of each gradient element; ambiguous: it jumps with a comparison that rounding may turn;\n\
+loss: null where the head has none or it is infinite."
+)]
+pub struct Args {
+    /// softmax, relu-prob, relu-prob-cut, relu-grad or relu-eps
+    #[arg(long, value_parser = parse_head)]
+    head: Head,
+    /// JSON file with logits and labels; - for standard input
+    #[arg(long, value_name = "FILE")]
+    input: PathBuf,
+    /// Rounding of every truncation: prob or nearest
+    #[arg(long, value_parser = parse_rounding, default_value = "prob")]
+    rounding: Rounding,
+    /// Threshold of relu-prob and relu-prob-cut, between 0 and 1
+    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true)]
+    epsilon: f64,
+    /// Sides that answer
+    #[arg(long, value_enum, default_value_t = Side::All)]
+    side: Side,
+    /// Fix the three parties' randomness in order to repeat a run. INSECURE: the shares hide nothing, and the answer says so
+    #[arg(long, value_name = "N")]
+    insecure_seed: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    logits: Vec<Vec<f64>>,
+    labels: Vec<usize>,
+}
+
+/// A head's answer to one row, in reals.
+#[derive(Debug, Serialize)]
+struct Answer {
+    probabilities: Vec<f64>,
+    loss: Option<f64>,
+    gradient: Vec<f64>,
+    /// Integers at scale f; not for the real side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gradient_units: Option<Vec<i64>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    real: Answer,
+    integer: Option<Answer>,
+    secure: Option<Answer>,
+    bound: Option<Vec<f64>>,
+    ambiguous: Option<Vec<bool>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Output {
+    schema: u32,
+    head: Head,
+    rounding: Rounding,
+    epsilon: f64,
+    insecure: bool,
+    bit_exact: Option<bool>,
+    inside_bound: Option<bool>,
+    /// Why the integer model cannot have drawn the parties' coins, if so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
+    /// The first operand that left its range; the bounds then say nothing.
+    range: Option<String>,
+    rows: Vec<Row>,
+}
+
+/// The largest input that is read.
+const MAX_INPUT: u64 = 64 << 20;
+
+/// Reads and checks the input. Returns the logits, (rows, classes), and the labels.
+fn read(args: &Args) -> Result<(Array2<f64>, Vec<usize>), Error> {
+    let name = args.input.display().to_string();
+    let mut text = String::new();
+    let source: Box<dyn Read> = if name == "-" {
+        Box::new(std::io::stdin())
+    } else {
+        Box::new(std::fs::File::open(&args.input).map_err(Error::file(&args.input))?)
+    };
+    source.take(MAX_INPUT + 1).read_to_string(&mut text).map_err(Error::file(&args.input))?;
+    let bad = |what: String| Error::Usage(format!("{name}: {what}"));
+    if text.len() as u64 > MAX_INPUT {
+        return Err(bad(format!("is larger than {MAX_INPUT} bytes; give fewer rows")));
+    }
+    let Input { logits, labels } = serde_json::from_str(&text)
+        .map_err(|e| bad(format!("{e}; expected {{\"logits\": [[..], ..], \"labels\": [..]}}")))?;
+    if logits.is_empty() || logits.len() != labels.len() {
+        return Err(bad(format!(
+            "{} rows of logits and {} labels; give one label a row, and at least one row",
+            logits.len(),
+            labels.len()
+        )));
+    }
+    let classes = logits[0].len();
+    if !(2..=4096).contains(&classes) {
+        return Err(bad(format!("row 0 has {classes} logits; a row has 2 to 4096")));
+    }
+    if let Some(row) = logits.iter().position(|r| r.len() != classes) {
+        return Err(bad(format!(
+            "row {row} has {} logits, row 0 has {classes}; all rows must have the same class count",
+            logits[row].len()
+        )));
+    }
+    if let Some(row) = labels.iter().position(|&l| l >= classes) {
+        return Err(bad(format!(
+            "label {} of row {row} names no class; with {classes} logits labels are 0 to {}",
+            labels[row],
+            classes - 1
+        )));
+    }
+    let flat: Vec<f64> = logits.into_iter().flatten().collect();
+    let matrix = Array2::from_shape_vec((labels.len(), classes), flat).map_err(|e| bad(e.to_string()))?;
+    Ok((matrix, labels))
+}
+
+/// round(v 2^f) of every logit.
+fn encode(logits: &Array2<f64>, fixed: FixedSpec) -> Result<Array2<i64>, Error> {
+    reference::fixed::parameters::encode("logits", logits, fixed, fixed.fraction_bits).map_err(|e| {
+        let classes = logits.ncols();
+        let at =
+            logits.iter().position(|v| (v * fixed.one() as f64).round().abs() >= fixed.limit() as f64).unwrap_or(0);
+        Error::Usage(format!(
+            "row {}, class {}: {e}; --side real answers without the fixed-point sides",
+            at / classes,
+            at % classes
+        ))
+    })
+}
+
+/// An answer of a side in units, row by row.
+fn in_reals(
+    probabilities: &[i64],
+    loss: Option<&Vec<Option<i64>>>,
+    gradient: &[i64],
+    classes: usize,
+    f: u32,
+) -> Vec<Answer> {
+    let reals = |units: &[i64]| units.iter().map(|&u| real(u, f)).collect();
+    probabilities
+        .chunks(classes)
+        .zip(gradient.chunks(classes))
+        .enumerate()
+        .map(|(row, (p, g))| Answer {
+            probabilities: reals(p),
+            loss: loss.and_then(|l| l[row]).map(|u| real(u, f)),
+            gradient: reals(g),
+            gradient_units: Some(g.to_vec()),
+        })
+        .collect()
+}
+
+/// Runs `difftest head`.
+///
+/// # Errors
+/// Bad input, or a side that cannot go on.
+pub fn run(args: Args) -> Result<Verdict, Error> {
+    let (logits, labels) = read(&args)?;
+    let (rows, classes) = logits.dim();
+    let spec = TrainSpec {
+        network: NetworkSpec { widths: vec![1, classes] },
+        head: args.head,
+        epsilon: args.epsilon,
+        rounding: args.rounding,
+        fixed: FixedSpec::default(),
+        sgd: SgdSpec { batch: rows, ..SgdSpec::default() },
+    };
+    spec.validate()?;
+    let head = RealHead::of(&spec);
+    let mut answers = Vec::with_capacity(rows);
+    for (row, &label) in logits.rows().into_iter().zip(&labels) {
+        let x = row.to_vec();
+        answers.push(Row {
+            real: Answer {
+                probabilities: head.probabilities(&x),
+                loss: head.loss(&x, label).map_err(refused)?.filter(|l| l.is_finite()),
+                gradient: head.gradient(&x, label).map_err(refused)?,
+                gradient_units: None,
+            },
+            integer: None,
+            secure: None,
+            bound: None,
+            ambiguous: None,
+        });
+    }
+    let mut output = Output {
+        schema: difftest::report::SCHEMA,
+        head: args.head,
+        rounding: args.rounding,
+        epsilon: args.epsilon,
+        insecure: args.insecure_seed.is_some(),
+        bit_exact: None,
+        inside_bound: None,
+        refused: None,
+        range: None,
+        rows: answers,
+    };
+    if args.side == Side::All {
+        fixed_sides(&args, &spec, &logits, &labels, &mut output)?;
+    }
+    let mut text = serde_json::to_string_pretty(&output).expect("strings, numbers and lists always have a JSON form");
+    text.push('\n');
+    print(&text)?;
+    let holds = output.bit_exact != Some(false) && output.inside_bound != Some(false) && output.range.is_none();
+    Ok(Verdict::of(holds))
+}
+
+/// Secure engine, integer model on its coins, and the bounds.
+fn fixed_sides(
+    args: &Args,
+    spec: &TrainSpec,
+    logits: &Array2<f64>,
+    labels: &[usize],
+    output: &mut Output,
+) -> Result<(), Error> {
+    let (classes, f) = (logits.ncols(), spec.fixed.fraction_bits);
+    let units = encode(logits, spec.fixed)?;
+    let config = EngineConfig { seed: args.insecure_seed, record: true, ..EngineConfig::new(spec.clone()) };
+    let flat: Vec<_> = units.iter().copied().collect();
+    let secure = Engine::start(config).and_then(|mut e| e.head(&flat, classes, labels)).map_err(failed)?;
+    let mut model = Model::new(spec.clone())?;
+    let integer = match model.head(&units, labels, &mut Coins::Tape(tape(secure.rounding))) {
+        Ok(integer) => integer,
+        // The parties rounded as the arithmetic cannot: their fault, not the input's.
+        Err(refused) => {
+            (output.bit_exact, output.refused) = (Some(false), Some(refused.to_string()));
+            return Ok(());
+        }
+    };
+
+    let integer_flat = |m: &Array2<i64>| m.iter().copied().collect::<Vec<_>>();
+    let (p, g) = (integer_flat(&integer.probabilities), integer_flat(&integer.gradient));
+    output.bit_exact = Some(p == secure.probabilities && g == secure.gradient && integer.loss == secure.loss);
+
+    let (rules, real_rules) = (HeadRules::fixed(spec), HeadRules::real(spec));
+    let mut inside = true;
+    let integer = in_reals(&p, integer.loss.as_ref(), &g, classes, f);
+    let secure = in_reals(&secure.probabilities, secure.loss.as_ref(), &secure.gradient, classes, f);
+    for (row, (integer, secure)) in integer.into_iter().zip(secure).enumerate() {
+        let x = logits.row(row).to_vec();
+        // The encoding's error is known exactly: the box holds the logit and what it was rounded to.
+        let boxes: Vec<_> =
+            x.iter().zip(units.row(row)).map(|(&x, &u)| Interval::point(x).hull(Interval::point(real(u, f)))).collect();
+        let decisions = rules.decide(&x, &boxes);
+        let branches = rules.branches(&boxes, labels[row], &decisions);
+        let own = real_rules.at_point(&x, labels[row]);
+        inside &= branches.iter().any(|b| b.gradient.iter().zip(&secure.gradient).all(|(i, g)| i.contains(*g)));
+        let hull = |k: usize| branches.iter().fold(branches[0].gradient[k], |h, b| h.hull(b.gradient[k]));
+        let out = &mut output.rows[row];
+        out.bound = Some((0..classes).map(|k| hull(k).distance(own.gradient[k])).collect());
+        let jump = real_rules.at_threshold(&x, labels[row], &decisions);
+        out.ambiguous = Some((0..classes).map(|k| jump.iter().any(|b| b.gradient[k] != jump[0].gradient[k])).collect());
+        out.integer = Some(integer);
+        out.secure = Some(secure);
+    }
+    // The bounds hold for arithmetic that stays in range; where it does not, they say nothing.
+    output.range = model.monitor().violations().first().map(ToString::to_string);
+    output.inside_bound = output.range.is_none().then_some(inside);
+    Ok(())
+}

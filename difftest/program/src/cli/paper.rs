@@ -1,0 +1,298 @@
+//! `difftest paper`: the source paper's evaluation as a grid of independent cells.
+
+use super::{Verdict, one_of, parse_head, parse_rounding, print};
+use difftest::config;
+use difftest::error::Error;
+use difftest::paper::cell::{Cell, Id, MOST_LAYERS, Setup, Side};
+use difftest::paper::grid::{self, Grid, weight};
+use difftest::paper::record::Record;
+use difftest::paper::side::Data;
+use difftest::paper::store::Store;
+use difftest::paper::train::Event;
+use difftest::paper::{Findings, grid::missing, readme};
+use indicatif::{ProgressBar, ProgressStyle};
+use reference::spec::{Head, Rounding, SgdSpec};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+/// Flags of `difftest paper`.
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Finished cells are kept in DIR/cells, one file each; the report is made from what is there.\n\n\
+Spread over machines (cells do not depend on one another; on a shared folder no merge is needed):\n  \
+difftest paper --list | parallel -j1 --sshloginfile hosts difftest paper --out /shared/results --resume --cell {}\n  \
+sbatch --array=0-74 --wrap 'difftest paper --out /shared/results --resume --cell $SLURM_ARRAY_TASK_ID'\n  \
+Kubernetes: an indexed job with --cell $JOB_COMPLETION_INDEX\n  \
+difftest paper merge results-a results-b --out results && difftest paper report results\n\n\
+A claim that fails is a finding, not an error: exit codes are 0 done, 2 bad usage, bad input or a cell that could not be run."
+)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    run: Run,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Copy the finished cells of other folders that are missing in --out
+    Merge {
+        /// Folders of finished cells
+        #[arg(required = true, value_name = "DIR")]
+        from: Vec<PathBuf>,
+        /// Where they are gathered
+        #[arg(long, value_name = "DIR", default_value = OUT)]
+        out: PathBuf,
+    },
+    /// Print the README's tables
+    Table {
+        /// A folder of finished cells, or a file made of one with --save
+        #[arg(value_name = "DIR|FILE", default_value = OUT)]
+        results: PathBuf,
+        /// Also write all cells, without the sketches of their weights, into one compact file
+        #[arg(long, value_name = "FILE")]
+        save: Option<PathBuf>,
+        /// Put the tables between the markers of this file instead of printing them
+        #[arg(long, value_name = "README")]
+        update: Option<PathBuf>,
+    },
+    /// Make the report of a folder of finished cells again
+    Report {
+        /// The folder
+        #[arg(value_name = "DIR", default_value = OUT)]
+        dir: PathBuf,
+    },
+}
+
+const OUT: &str = "paper-results";
+
+#[derive(Debug, clap::Args)]
+struct Run {
+    /// Depths, in dense layers
+    #[arg(long, value_delimiter = ',', default_value = "1,2,3")]
+    layers: Vec<usize>,
+    /// Output heads
+    #[arg(long, value_delimiter = ',', value_parser = parse_head, default_value = "softmax,relu-prob,relu-prob-cut,relu-grad,relu-eps")]
+    heads: Vec<Head>,
+    /// Roundings of truncations
+    #[arg(long, value_delimiter = ',', value_parser = parse_rounding, default_value = "prob,nearest")]
+    rounding: Vec<Rounding>,
+    /// Epochs of an attempt at one learning rate
+    #[arg(long, default_value_t = 20)]
+    epochs: usize,
+    /// Sides
+    #[arg(long, value_delimiter = ',', value_parser = one_of(&Side::ALL, Side::name), default_value = "secure,model,f64")]
+    sides: Vec<Side>,
+    /// How many seeds of batches and initial weights
+    #[arg(long, default_value_t = 1)]
+    seeds: u64,
+    /// Extra fractional bits of the velocities; 0 is the paper's behaviour, and 0,8 shows what they change
+    #[arg(long, value_delimiter = ',', default_value = "0")]
+    velocity_bits: Vec<u32>,
+    /// How often the learning rate is halved at most after training diverged (the paper's rule); 9 lead from 0.01 to 0.00002
+    #[arg(long, default_value_t = 9)]
+    restarts: usize,
+    /// ReLU units of each hidden layer
+    #[arg(long, default_value_t = 128)]
+    hidden: usize,
+    /// Where finished cells and reports go
+    #[arg(long, value_name = "DIR", default_value = OUT)]
+    out: PathBuf,
+    /// Keep the cells that are finished and run the others
+    #[arg(long)]
+    resume: bool,
+    /// Run one cell only: its name, or its place in --list from 0; no report is made
+    #[arg(long, value_name = "ID")]
+    cell: Option<String>,
+    /// List the cells of the grid and run nothing
+    #[arg(long, conflicts_with_all = ["cell", "resume"])]
+    list: bool,
+    /// Data set: a folder with the four IDX files of MNIST or their like [default: MNIST as shipped]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Use only the first rows of either split
+    #[arg(long, value_name = "N")]
+    rows: Option<usize>,
+}
+
+impl Run {
+    fn grid(&self) -> Result<Grid, Error> {
+        let positive = |flag: &str, ok: bool| {
+            if ok { Ok(()) } else { Err(Error::Usage(format!("{flag} is 0; it must be at least 1"))) }
+        };
+        positive("--epochs", self.epochs > 0)?;
+        positive("--seeds", self.seeds > 0)?;
+        if self.seeds > 1000 {
+            return Err(Error::Usage(format!("--seeds is {}; it must be 1 to 1000", self.seeds)));
+        }
+        positive("--rows", self.rows != Some(0))?;
+        if let Some(bad) = self.layers.iter().find(|l| !(1..=MOST_LAYERS).contains(*l)) {
+            return Err(Error::Usage(format!("--layers has {bad}; depths are 1 to {MOST_LAYERS}")));
+        }
+        Ok(Grid {
+            sides: self.sides.clone(),
+            layers: self.layers.clone(),
+            heads: self.heads.clone(),
+            roundings: self.rounding.clone(),
+            seeds: self.seeds,
+            epochs: self.epochs,
+            velocity_bits: self.velocity_bits.clone(),
+        })
+    }
+
+    fn setup(&self, data: &Data) -> Setup {
+        let (train_rows, test_rows) = data.rows();
+        let sgd = SgdSpec::default();
+        Setup {
+            inputs: data.inputs(),
+            hidden: self.hidden,
+            classes: fixtures::CLASSES,
+            epsilon: 0.1,
+            learning_rate: sgd.learning_rate,
+            momentum: sgd.momentum,
+            batch: sgd.batch,
+            restarts: self.restarts,
+            train_rows,
+            test_rows,
+            data: data.digest().into(),
+        }
+    }
+}
+
+/// One cell by name or by its place in the list.
+fn chosen(text: &str, cells: &[Id]) -> Result<Id, Error> {
+    match text.parse::<usize>() {
+        Ok(n) => cells.get(n).cloned().ok_or_else(|| {
+            Error::Usage(format!(
+                "--cell is {n}; this grid has cells 0 to {}, see --list",
+                cells.len().saturating_sub(1)
+            ))
+        }),
+        Err(_) => text.parse().map_err(|e| Error::Usage(format!("--cell: {e}"))),
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Bad flags or data, cells of another setup, a side that fails, files that cannot be read or written.
+pub fn run(args: Args) -> Result<Verdict, Error> {
+    match args.command {
+        Some(Command::Merge { from, out }) => merge(&from, &out),
+        Some(Command::Table { results, save, update }) => table(&results, save.as_deref(), update.as_deref()),
+        Some(Command::Report { dir }) => report(&Store::open(&dir)?),
+        None => train(&args.run),
+    }
+}
+
+fn merge(from: &[PathBuf], out: &Path) -> Result<Verdict, Error> {
+    let from: Vec<_> = from.iter().map(|dir| Store::open(dir)).collect::<Result<_, _>>()?;
+    let store = Store::create(out)?;
+    for source in &from {
+        let (copied, present) = store.merge(source)?;
+        print(&format!("{}: {copied} cells copied, {present} here already\n", source.dir().display()))?;
+    }
+    Ok(Verdict::Holds)
+}
+
+fn finished(store: &Store) -> Result<(Setup, Vec<Cell>), Error> {
+    store.all()?.ok_or_else(|| {
+        Error::Usage(format!("{} holds no finished cell; run difftest paper first", store.dir().display()))
+    })
+}
+
+fn table(results: &Path, save: Option<&Path>, update: Option<&Path>) -> Result<Verdict, Error> {
+    difftest::output::check_output(save)?;
+    let (setup, cells) = if results.is_file() { Record::read(results)? } else { finished(&Store::open(results)?)? };
+    if let Some(path) = save {
+        difftest::output::write(path, Record::new(&setup, &cells).json()?.as_bytes())?;
+    }
+    let tables = readme::tables(&setup, &cells);
+    let Some(path) = update else {
+        print(&tables)?;
+        return Ok(Verdict::Holds);
+    };
+    let old = std::fs::read_to_string(path).map_err(Error::file(path))?;
+    let new = readme::replaced(&old, &tables).map_err(|e| Error::Usage(format!("{}: {e}", path.display())))?;
+    difftest::output::write(path, new.as_bytes())?;
+    Ok(Verdict::Holds)
+}
+
+fn report(store: &Store) -> Result<Verdict, Error> {
+    let (setup, cells) = finished(store)?;
+    let found = Findings::new(setup, &cells)?;
+    found.write(store.dir())?;
+    print(&found.text())?;
+    print(&format!("\nreport: {}\n", store.dir().join("report.html").display()))?;
+    Ok(Verdict::Holds)
+}
+
+fn train(run: &Run) -> Result<Verdict, Error> {
+    let cells = run.grid()?.cells();
+    if run.list {
+        print(&cells.iter().map(|id| format!("{id}\n")).collect::<String>())?;
+        return Ok(Verdict::Holds);
+    }
+    let ids = match &run.cell {
+        Some(text) => vec![chosen(text, &cells)?],
+        None => cells,
+    };
+    let data = Data::new(config::data(run.data.as_deref())?, run.rows);
+    let setup = run.setup(&data);
+    // Flags first: what cannot be trained is refused before anything runs.
+    ids.iter().try_for_each(|id| setup.spec(id, setup.learning_rate).map(|_| ()))?;
+    let store = Store::create(&run.out)?;
+    let ids = missing(&ids, &setup, &store, run.resume)?;
+
+    let steps = setup.train_rows.div_ceil(setup.batch) as u64;
+    let bar = progress(ids.iter().map(|id| weight(id) * id.epochs as u64 * steps).sum());
+    let tell = |id: &Id, event: Event| match event {
+        Event::Done(n) | Event::Skipped(n) => bar.inc(weight(id) * n as u64),
+        Event::Again(n) => bar.inc_length(weight(id) * n as u64),
+    };
+    let finished = |cell: &Cell| bar.suspend(|| print(&line(cell)));
+    grid::run(&ids, &setup, &data, &store, &tell, &finished)?;
+    bar.finish_and_clear();
+    // With --cell, other processes may be writing cells: the report is a command of its own.
+    if run.cell.is_some() { Ok(Verdict::Holds) } else { report(&store) }
+}
+
+/// What a finished cell has to say.
+fn line(cell: &Cell) -> String {
+    let last = cell.last();
+    let accuracy = last.epochs.last().map_or(0.0, |e| 100.0 * e.accuracy(&cell.setup));
+    let seconds = cell.seconds_per_epoch().map_or("-".into(), |(s, _)| format!("{s:.2}"));
+    let (id, rate, epochs) = (cell.id.to_string(), last.learning_rate, last.epochs.len());
+    let attempts = cell.attempts.len();
+    format!(
+        "{id:38} {accuracy:6.2} % after {epochs} epochs, {seconds} s an epoch, rate {rate} (attempt {attempts}), {}\n",
+        last.verdict
+    )
+}
+
+/// A bar on a terminal, nothing elsewhere.
+fn progress(total: u64) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{bar:40} {percent} %, {elapsed} so far, {eta} left")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::new(total).with_style(style);
+    bar.enable_steady_tick(std::time::Duration::from_secs(1));
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_chosen_by_name_or_by_place() {
+        let cells: Vec<Id> = ["f64-softmax-l1-s1-e1", "f64-softmax-l2-s1-e1"].map(|c| c.parse().unwrap()).to_vec();
+        assert_eq!(chosen("1", &cells).unwrap(), cells[1]);
+        assert_eq!(chosen("f64-softmax-l1-s1-e1", &cells).unwrap(), cells[0]);
+        assert!(chosen("2", &cells).unwrap_err().to_string().contains("cells 0 to 1"));
+        assert!(chosen("softmax", &cells).unwrap_err().to_string().contains("--list"));
+    }
+}

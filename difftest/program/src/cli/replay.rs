@@ -1,0 +1,90 @@
+//! `difftest replay`: one recorded training step again, on all sides.
+
+use super::{Verdict, print};
+use difftest::check::Outcome;
+use difftest::error::Error;
+use difftest::output;
+use difftest::replay::{self, StepFile};
+use difftest::side::secure::Secure;
+use reference::spec::TrainSpec;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Flags of `difftest replay`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A step written by --save-step or --save-failure
+    file: PathBuf,
+    /// Write the step on the fewest rows and classes that still fail, if it fails
+    #[arg(long, value_name = "FILE")]
+    shrink: Option<PathBuf>,
+    /// Fix the three parties' randomness in order to repeat a run. INSECURE: the shares hide nothing, and the answer says so
+    #[arg(long, value_name = "N")]
+    insecure_seed: Option<u64>,
+}
+
+fn list(out: &mut String, title: &str, checks: &[Outcome]) {
+    let _ = writeln!(out, "\n{title}");
+    for check in checks {
+        *out += &check.line();
+    }
+    for failure in checks.iter().filter_map(|c| c.failure.as_ref()) {
+        let _ = writeln!(out, "{failure}");
+    }
+}
+
+/// Runs `difftest replay`.
+///
+/// # Errors
+/// A file that is no recorded step, a side that cannot go on, a file that cannot be written.
+pub fn run(args: Args) -> Result<Verdict, Error> {
+    output::check_output(args.shrink.as_deref())?;
+    let mut file = StepFile::read(&args.file)?;
+    let mut out = format!(
+        "step {} of {}: {}, {} rounding, {} rows, {} classes\n",
+        file.step,
+        file.command,
+        file.spec.head,
+        file.spec.rounding,
+        file.batch(),
+        file.classes()
+    );
+    if args.insecure_seed.is_some() {
+        out.push_str("INSECURE: the parties' randomness comes from a seed; their shares hide nothing\n");
+    }
+    for failure in &file.failures {
+        let _ = writeln!(out, "recorded because of\n{failure}");
+    }
+    let mut start = |spec: &TrainSpec| Secure::start(spec.clone(), args.insecure_seed, true);
+    let recorded = match replay::recorded(&file) {
+        Ok(checks) => checks,
+        // Coins that a wrong protocol drew need not fit the arithmetic: that is what the step was recorded for.
+        Err(e) => vec![Outcome::new("recorded coins", "refused by the integer model".into(), Some(e.to_string()))],
+    };
+    let (fresh, _) = replay::fresh(&file, &mut start)?;
+    list(&mut out, "integer model on the recorded coins, against f64", &recorded);
+    list(&mut out, "three fresh parties, against integer model and f64", &fresh);
+    print(&out)?;
+    let failed = fresh.iter().any(|c| !c.passed);
+    if let Some(path) = &args.shrink {
+        let mut out = String::new();
+        if failed {
+            file.path.clone_from(path);
+            let small = replay::shrink(&file, &fresh, &mut start)?;
+            output::write(path, small.json().as_bytes())?;
+            let _ = writeln!(
+                out,
+                "\n{} of {} rows and {} of {} classes still fail: {}",
+                small.batch(),
+                file.batch(),
+                small.classes(),
+                file.classes(),
+                path.display()
+            );
+        } else {
+            let _ = writeln!(out, "\nnothing to shrink: fresh parties do not fail on this step");
+        }
+        print(&out)?;
+    }
+    Ok(Verdict::of(!failed && recorded.iter().all(|c| c.passed)))
+}

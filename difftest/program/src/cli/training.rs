@@ -1,0 +1,58 @@
+//! The flags that say what is trained and on what, shared by the commands that train one network.
+
+use super::{parse_head, parse_rounding};
+use difftest::config::Training;
+use reference::spec::{Head, Rounding, SgdSpec};
+use std::path::PathBuf;
+
+/// What is trained, and on what.
+#[derive(Debug, clap::Args)]
+pub struct Flags {
+    /// Output head: softmax, relu-prob, relu-prob-cut, relu-grad or relu-eps
+    #[arg(long, value_parser = parse_head, default_value = "softmax")]
+    head: Head,
+    /// Dense layers
+    #[arg(long, default_value_t = 1)]
+    layers: usize,
+    /// ReLU units of each hidden layer
+    #[arg(long, default_value_t = 128)]
+    hidden: usize,
+    /// Rounding of every truncation: prob (unbiased, random) or nearest
+    #[arg(long, value_parser = parse_rounding, default_value = "prob")]
+    rounding: Rounding,
+    /// Threshold of relu-prob and relu-prob-cut, between 0 and 1
+    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true)]
+    epsilon: f64,
+    /// Rows of one training step
+    #[arg(long, default_value_t = 128)]
+    pub batch: usize,
+    /// Learning rate
+    #[arg(long, default_value_t = 0.01, allow_negative_numbers = true)]
+    lr: f64,
+    /// Momentum, from 0 to below 1
+    #[arg(long, default_value_t = 0.9, allow_negative_numbers = true)]
+    momentum: f64,
+    /// Extra fractional bits of the velocities; 0 is the paper's behaviour, in which nearest rounding keeps small velocities from decaying
+    #[arg(long, default_value_t = 0)]
+    velocity_bits: u32,
+    /// Seed of batches and initial weights, and of the integer model's coins where it draws its own
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Data set: a folder with the four IDX files of MNIST or their like, raw or gzip [default: MNIST as shipped]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+}
+
+impl Flags {
+    /// What is trained.
+    pub fn training(&self) -> Training {
+        let &Flags { head, layers, hidden, rounding, epsilon, .. } = self;
+        let sgd = SgdSpec {
+            learning_rate: self.lr,
+            momentum: self.momentum,
+            batch: self.batch,
+            extra_velocity_bits: self.velocity_bits,
+        };
+        Training { head, layers, hidden, rounding, epsilon, sgd }
+    }
+}

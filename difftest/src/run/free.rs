@@ -1,0 +1,285 @@
+//! Free-running mode: every side trains on its own from a common start; their drift, losses and accuracies are compared.
+//!
+//! The noise floor is a second secure run with other coins: where the distance between secure and f64 is no larger than the distance
+//! between two secure runs, the coins explain it. Divergence is looked for at every step of the plaintext sides, and of the secure
+//! side where its weights are opened, about twenty times a run.
+
+use crate::check::Outcome;
+use crate::check::divergence::{self, Evidence};
+use crate::check::range::Range;
+use crate::checkpoint::Trained;
+use crate::compare::real;
+use crate::config::Config;
+use crate::error::Error;
+use crate::evaluation::Evaluation;
+use crate::explain::health::Health;
+use crate::generate;
+use crate::side::integer::Integer;
+use crate::side::real::{Real, refused};
+use crate::side::{Batch, Opens, SIDES, Side, Spent, Tensors, Trains};
+use fixtures::Dataset;
+use ndarray::{Axis, Zip};
+use reference::f64::{Network, RealHead};
+use reference::fixed::{Coins, Parameters, Tape};
+use reference::spec::{ProbePoint, TrainSpec};
+use secure::nn::dense::LayerShare;
+use serde::Serialize;
+
+/// One point of the curves. Distances are root mean squares over all weights, real.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Point {
+    /// Steps done.
+    pub step: usize,
+    /// f64 to secure.
+    pub drift: f64,
+    /// Secure to a second secure run.
+    pub noise: f64,
+    /// Loss on the first rows of the test set under f64's and the secure side's weights; none for `relu-grad`, null where infinite.
+    pub loss: Option<(Option<f64>, Option<f64>)>,
+    /// Accuracy on the same rows: f64, secure.
+    pub accuracy: (f64, f64),
+}
+
+/// What a free run found.
+#[derive(Debug)]
+pub struct Findings {
+    /// The curves.
+    pub curve: Vec<Point>,
+    /// `range` and `divergence`.
+    pub checks: Vec<Outcome>,
+    /// Verdict of each side.
+    pub divergence: Vec<(&'static str, divergence::Verdict)>,
+    /// How each side's training went, by its weights at the beginning and at the end on the first test rows.
+    pub watch: [Health; 3],
+    /// Part of the test set classified correctly: f64, secure.
+    pub accuracy: (f64, f64),
+    /// Sums over all steps: f64, integer, secure.
+    pub spent: [Spent; 3],
+    /// Steps taken.
+    pub steps: usize,
+    /// What the f64 side and the first secure run have become.
+    pub trained: Trained,
+}
+
+/// The rows that a run uses, each once, and its batches in terms of them.
+struct Plan {
+    rows: Vec<u32>,
+    batches: Vec<Vec<u32>>,
+    /// Steps between two points of the curves.
+    piece: usize,
+}
+
+impl Plan {
+    /// `done` steps of the seed's batches were taken before.
+    fn new(config: &Config, data: &Dataset, done: u32) -> Self {
+        let mut place = vec![None; data.train.len()];
+        let mut rows = Vec::new();
+        let batches = generate::batches_after(done, data.train.len(), config.spec.sgd.batch, config.seed);
+        let mut batches: Vec<_> = batches.take(config.steps).collect();
+        for row in batches.iter_mut().flatten() {
+            let at = place[*row as usize].get_or_insert_with(|| {
+                rows.push(*row);
+                rows.len() as u32 - 1
+            });
+            *row = *at;
+        }
+        Plan { rows, batches, piece: config.steps.div_ceil(20) }
+    }
+
+    fn pieces(&self) -> impl Iterator<Item = &[Vec<u32>]> {
+        self.batches.chunks(self.piece)
+    }
+
+    /// A batch in terms of the data set's own rows.
+    fn original(&self, batch: &[u32]) -> Vec<u32> {
+        batch.iter().map(|&r| self.rows[r as usize]).collect()
+    }
+}
+
+/// What one secure run found.
+struct SecureRun {
+    /// Its opened parameters before the first step.
+    start: Parameters,
+    /// The same at every point of the curves.
+    opened: Vec<Parameters>,
+    spent: Spent,
+    /// On the test set.
+    accuracy: f64,
+    shares: [Vec<LayerShare>; 3],
+}
+
+/// Whether a run is over, given how many of its steps are done and the secure side's loss and accuracy on the first test rows.
+pub type Ends<'e> = &'e dyn Fn(usize, Option<f64>, f64) -> bool;
+
+/// One secure run from where training was left, or from the seed's initial weights, over the first `pieces` of the plan or to where it ends.
+fn secure_run<S: Trains>(
+    config: &Config,
+    data: &Dataset,
+    (plan, pieces, ends): (&Plan, usize, Ends<'_>),
+    from: Option<&Trained>,
+    mut secure: S,
+    progress: &mut impl FnMut(usize),
+) -> Result<SecureRun, Error> {
+    let start = match from {
+        Some(trained) => {
+            secure.load_shares(trained.shares.clone())?;
+            secure.parameters()?
+        }
+        None => {
+            let start = generate::initial(&config.spec, config.seed)?;
+            secure.load(&start)?;
+            start
+        }
+    };
+    secure.share_data(
+        &generate::units(&data.train, &plan.rows, config.spec.fixed),
+        &generate::labels(&data.train, &plan.rows),
+    )?;
+    let test = Evaluation::of(data, config.spec.fixed);
+    let sample = sample(&test)?;
+    let (mut opened, mut spent, mut done) = (Vec::new(), Spent::default(), 0);
+    for piece in plan.pieces().take(pieces) {
+        spent += secure.train(piece)?;
+        let parameters = secure.parameters()?;
+        let side = Real::new(config.spec.clone(), &parameters)?;
+        opened.push(parameters);
+        done += piece.len();
+        progress(piece.len());
+        let (loss, accuracy) = on_sample(&config.spec, &side, &sample)?;
+        if ends(done, loss, accuracy) {
+            break;
+        }
+    }
+    let accuracy = test.accuracy(&mut secure)?;
+    Ok(SecureRun { start, opened, spent, accuracy, shares: secure.shares()? })
+}
+
+/// The first rows of the test set.
+fn sample(test: &Evaluation<'_>) -> Result<Batch, Error> {
+    test.sample().ok_or_else(|| Error::Usage("the test set is empty".into()))
+}
+
+/// Loss, if the head has one, and accuracy of a network on rows.
+fn on_sample(spec: &TrainSpec, side: &Real, rows: &Batch) -> Result<(Option<f64>, f64), Error> {
+    let loss = side.network().mean_loss(&RealHead::of(spec), &rows.reals, &rows.labels).map_err(refused)?;
+    Ok((loss, side.network().accuracy(&rows.reals, &rows.labels).map_err(refused)?))
+}
+
+/// Runs all sides, `from` where training was left, or from the seed's initial weights: f64 from its own weights, the integer model from those that the
+/// secure side opens, batches from the next one on. `start_secure` starts secure run 0 or 1, which must draw different coins; one at a time, for their data is large.
+/// `progress` hears of steps done: [`RUNS`] times `config.steps` in all. The first secure run may end early, and the others then end where it did.
+///
+/// # Errors
+/// A side that cannot go on.
+pub fn run<S: Trains>(
+    config: &Config,
+    data: &Dataset,
+    from: Option<&Trained>,
+    ends: Ends<'_>,
+    mut start_secure: impl FnMut(u64) -> Result<S, Error>,
+    mut progress: impl FnMut(usize),
+) -> Result<Findings, Error> {
+    let spec = &config.spec;
+    let before = from.map_or(0, |t| t.steps);
+    let plan = Plan::new(config, data, before);
+    let ours = secure_run(config, data, (&plan, usize::MAX, ends), from, start_secure(0)?, &mut progress)?;
+    let pieces = ours.opened.len();
+    let theirs = secure_run(config, data, (&plan, pieces, &|_, _, _| false), from, start_secure(1)?, &mut progress)?;
+    let SecureRun { start, opened: ours, spent: secure_spent, accuracy: secure_accuracy, shares } = ours;
+
+    let mut f64_side = match from {
+        Some(trained) => Real::with(spec.clone(), trained.real.clone())?,
+        None => Real::new(spec.clone(), &start)?,
+    };
+    let mut integer = Integer::with_coins(spec.clone(), Coins::seeded(config.seed.wrapping_add(1)))?;
+    integer.load(&start)?;
+    let mut watches = SIDES.map(|side| Evidence::new(side, spec.fixed));
+    let (mut range, mut curve) = (Range::default(), Vec::new());
+    let mut spent = [Spent::default(), Spent::default(), secure_spent];
+    let test = Evaluation::of(data, config.spec.fixed);
+    let sample = sample(&test)?;
+    let f = spec.fixed.fraction_bits;
+
+    let mut done = 0;
+    for ((piece, ours), theirs) in plan.pieces().zip(&ours).zip(&theirs.opened) {
+        for rows in piece {
+            let batch = generate::rows(&data.train, &plan.original(rows), spec.fixed);
+            spent[0].seconds += f64_side.train(&batch)?;
+            watches[0].step(done, &weights_of(&f64_side), |v| *v);
+            let step = integer.step(&batch, Tape::default())?;
+            spent[1] += step.spent;
+            range.step(done, &integer.violations);
+            watches[1].step(done, &step.tensors, |v| real(*v, f));
+            done += 1;
+            progress(1);
+        }
+        if let Some((step, violation)) = range.first() {
+            watches[1].violated(*step, violation.to_string());
+        }
+        let secure = Real::new(spec.clone(), ours)?;
+        watches[2].step(done - 1, &weights_of(&secure), |v| *v);
+        // Logits are looked at here only: a training step of these sides shows none.
+        for (watch, side) in [(0, &f64_side), (2, &secure)] {
+            let logits = side.network().forward(&sample.reals).map_err(refused)?;
+            watches[watch].step(done - 1, &Tensors::from([(ProbePoint::Logits, logits)]), |v| *v);
+        }
+        let (f64_found, secure_found) = (on_sample(spec, &f64_side, &sample)?, on_sample(spec, &secure, &sample)?);
+        let finite = |v: f64| v.is_finite().then_some(v);
+        curve.push(Point {
+            step: done,
+            drift: distance(f64_side.network(), secure.network()),
+            noise: distance(Real::new(spec.clone(), theirs)?.network(), secure.network()),
+            loss: f64_found.0.zip(secure_found.0).map(|(a, b)| (finite(a), finite(b))),
+            accuracy: (f64_found.1, secure_found.1),
+        });
+    }
+
+    let accuracy = (test.accuracy(&mut f64_side)?, secure_accuracy);
+    let integer_accuracy = test.accuracy(&mut integer)?;
+    let epoch_passed = done >= data.train.len().div_ceil(spec.sgd.batch);
+    let divergence: Vec<_> = watches
+        .iter()
+        .zip([accuracy.0, integer_accuracy, accuracy.1])
+        .map(|(w, accuracy)| (w.side, w.verdict(accuracy, spec.network.classes(), epoch_passed)))
+        .collect();
+    let mut watch = SIDES.map(|side| Health::new(side, spec));
+    let last = ours.last().unwrap_or(&start);
+    let ends = [None, Some(integer.parameters()?), Some(last.clone())];
+    for ((side, end), accuracy) in watch.iter_mut().zip(ends).zip([accuracy.0, integer_accuracy, accuracy.1]) {
+        side.opened(spec, &start, &sample)?;
+        match end {
+            Some(parameters) => side.opened(spec, &parameters, &sample)?,
+            None => side.network(spec, f64_side.network(), &sample)?,
+        }
+        side.accuracy = accuracy;
+    }
+    let checks = vec![range.finish(config), divergence::finish(config, &divergence)];
+    let trained = Trained { steps: before.saturating_add(done as u32), real: f64_side.layers(), shares };
+    Ok(Findings { curve, checks, divergence, watch, accuracy, spent, steps: done, trained })
+}
+
+/// Passes over the batches that [`run`] makes: two secure, one of the plaintext sides.
+pub const RUNS: usize = 3;
+
+/// The weights and biases of a network as probed tensors.
+fn weights_of(side: &Real) -> Tensors<f64> {
+    let layers = (1..).zip(&side.network().layers);
+    layers
+        .flat_map(|(l, layer)| {
+            [
+                (ProbePoint::Weights(l), layer.weights.clone()),
+                (ProbePoint::Bias(l), layer.bias.clone().insert_axis(Axis(0))),
+            ]
+        })
+        .collect()
+}
+
+/// Root mean square of the differences of all weights.
+fn distance(a: &Network, b: &Network) -> f64 {
+    let (mut sum, mut count) = (0.0, 0usize);
+    for (a, b) in a.layers.iter().zip(&b.layers) {
+        Zip::from(&a.weights).and(&b.weights).for_each(|a, b| sum += (a - b).powi(2));
+        count += a.weights.len();
+    }
+    (sum / count.max(1) as f64).sqrt()
+}

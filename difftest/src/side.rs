@@ -1,0 +1,169 @@
+//! The sides of a comparison: the trait that all of them implement, and the values that pass through it.
+
+pub mod integer;
+pub mod real;
+pub mod secure;
+
+use crate::error::Error;
+use crate::explain::origin::Truncated;
+use ::secure::nn::dense::LayerShare;
+use ndarray::Array2;
+use reference::fixed::{Parameters, Tape};
+use reference::spec::ProbePoint;
+use std::collections::BTreeMap;
+
+/// The names of the three sides, in the order in which they are reported.
+pub const SIDES: [&str; 3] = ["real", "integer", "secure"];
+
+/// Probed tensors of one step: reals for the real side, units for the others.
+pub type Tensors<T> = BTreeMap<ProbePoint, Array2<T>>;
+
+/// The rows of one step, which all sides train on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batch {
+    /// (rows, inputs), scale f.
+    pub units: Array2<i64>,
+    /// (rows, inputs), the numbers that the units stand for, exactly.
+    pub reals: Array2<f64>,
+    /// Class of each row.
+    pub labels: Vec<usize>,
+}
+
+/// What communication and computing a step took. Plaintext sides send nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
+pub struct Spent {
+    /// Wall-clock seconds.
+    pub seconds: f64,
+    /// Communication rounds.
+    pub rounds: u64,
+    /// Messages, all parties.
+    pub messages: u64,
+    /// Bytes, all parties.
+    pub bytes: u64,
+}
+
+impl std::ops::AddAssign for Spent {
+    fn add_assign(&mut self, o: Spent) {
+        self.seconds += o.seconds;
+        self.rounds += o.rounds;
+        self.messages += o.messages;
+        self.bytes += o.bytes;
+    }
+}
+
+/// What one step left behind.
+#[derive(Debug, Clone)]
+pub struct Step<T> {
+    /// Every probed tensor.
+    pub tensors: Tensors<T>,
+    /// The coins of every truncation; empty for sides that draw none.
+    pub tape: Tape,
+    /// Cost.
+    pub spent: Spent,
+}
+
+/// One side of a comparison. `Value` is `f64` for real numbers and `i64` for units.
+pub trait Side {
+    /// What a tensor is made of.
+    type Value;
+
+    /// `real`, `integer`, `secure`, or the name of an engine of your own.
+    fn name(&self) -> &'static str;
+
+    /// Starts from the given parameters (units).
+    ///
+    /// # Errors
+    /// Shapes that do not fit the network, or a peer that fails.
+    fn load(&mut self, parameters: &Parameters) -> Result<(), Error>;
+
+    /// One step of training. `tape` holds the coins to replay; sides that draw their own ignore it.
+    ///
+    /// # Errors
+    /// Bad shapes or labels; a tape that cannot be; a peer that fails.
+    fn step(&mut self, batch: &Batch, tape: Tape) -> Result<Step<Self::Value>, Error>;
+
+    /// How many rows the current parameters classify correctly.
+    ///
+    /// # Errors
+    /// As for [`Side::step`].
+    fn correct(&mut self, batch: &Batch) -> Result<usize, Error>;
+}
+
+/// A side in units that can open its parameters.
+pub trait Opens: Side<Value = i64> {
+    /// The parameters as they are now.
+    ///
+    /// # Errors
+    /// A peer that fails.
+    fn parameters(&mut self) -> Result<Parameters, Error>;
+
+    /// What the last step truncated, for sides that record it.
+    fn truncated(&self) -> &[Truncated] {
+        &[]
+    }
+}
+
+/// A secure side that trains without opening anything.
+pub trait Trains: Opens {
+    /// Shares the data, (rows, inputs) at scale f, once.
+    ///
+    /// # Errors
+    /// A peer that fails.
+    fn share_data(&mut self, units: &Array2<i64>, labels: &[usize]) -> Result<(), Error>;
+
+    /// Trains on batches of rows of the shared data.
+    ///
+    /// # Errors
+    /// A peer that fails.
+    fn train(&mut self, batches: &[Vec<u32>]) -> Result<Spent, Error>;
+
+    /// What each party holds of the parameters; nothing is opened.
+    ///
+    /// # Errors
+    /// A peer that fails.
+    fn shares(&mut self) -> Result<[Vec<LayerShare>; 3], Error>;
+
+    /// Gives the parties their shares of the parameters; nothing is opened.
+    ///
+    /// # Errors
+    /// Shares that do not fit the network or each other; a peer that fails.
+    fn load_shares(&mut self, shares: [Vec<LayerShare>; 3]) -> Result<(), Error>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reference::fixed::Coins;
+    use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+
+    fn spec() -> TrainSpec {
+        TrainSpec {
+            network: NetworkSpec::dense(6, 5, 4, 2),
+            head: Head::Softmax,
+            epsilon: 0.1,
+            rounding: Rounding::Nearest,
+            fixed: FixedSpec::default(),
+            sgd: SgdSpec { batch: 3, ..SgdSpec::default() },
+        }
+    }
+
+    /// One step from given weights: the names and shapes of the tensors it shows, and how many rows it then gets right.
+    fn smoke<S: Side>(mut side: S) -> (Vec<String>, usize) {
+        let parameters = crate::generate::initial(&spec(), 5).unwrap();
+        let units = Array2::from_shape_fn((3, 6), |(i, j)| ((i * 67 + j * 31) % 256 * 256) as i64);
+        let batch = Batch { reals: units.mapv(|u| u as f64 / 65536.0), units, labels: vec![3, 0, 2] };
+        side.load(&parameters).unwrap();
+        let step = side.step(&batch, Tape::default()).unwrap();
+        assert!(step.spent.seconds > 0.0, "{}", side.name());
+        let shown = step.tensors.iter().map(|(point, tensor)| format!("{point} {:?}", tensor.dim())).collect();
+        (shown, side.correct(&batch).unwrap())
+    }
+
+    #[test]
+    fn all_sides_show_the_same_tensors_and_classify_alike() {
+        let start = crate::generate::initial(&spec(), 5).unwrap();
+        let real = smoke(real::Real::new(spec(), &start).unwrap());
+        assert_eq!(real, smoke(integer::Integer::with_coins(spec(), Coins::seeded(1)).unwrap()));
+        assert_eq!(real, smoke(secure::Secure::start(spec(), None, true).unwrap()));
+    }
+}

@@ -1,0 +1,118 @@
+//! [`reference::f64`] as a side.
+
+use super::{Batch, Side, Spent, Step, Tensors};
+use crate::error::Error;
+use ndarray::Array2;
+use reference::f64::{Error as RealError, Layer, Network};
+use reference::fixed::{LayerValues, Parameters, Tape};
+use reference::spec::TrainSpec;
+use std::time::Instant;
+
+/// Plaintext training in real numbers.
+#[derive(Debug)]
+pub struct Real {
+    spec: TrainSpec,
+    network: Network,
+}
+
+/// The reference's errors name tensor, row and limit already.
+pub fn refused(e: RealError) -> Error {
+    Error::Real(e.to_string())
+}
+
+/// The network that opened parameters stand for, exactly: units below 2^53 are f64 numbers.
+fn network(spec: &TrainSpec, parameters: &Parameters) -> Result<Network, Error> {
+    of(parameters.decode(spec.fixed, &spec.sgd))
+}
+
+fn of(layers: Vec<LayerValues>) -> Result<Network, Error> {
+    let layer = |l: LayerValues| Layer {
+        weight_velocity: l.weight_velocity,
+        bias_velocity: l.bias_velocity,
+        ..Layer::at_rest(l.weights, l.bias)
+    };
+    Network::new(layers.into_iter().map(layer).collect()).map_err(refused)
+}
+
+impl Real {
+    /// Starts from `parameters`.
+    ///
+    /// # Errors
+    /// Shapes that are no network.
+    pub fn new(spec: TrainSpec, parameters: &Parameters) -> Result<Self, Error> {
+        let network = network(&spec, parameters)?;
+        Ok(Real { spec, network })
+    }
+
+    /// Starts from reals that need not be units.
+    ///
+    /// # Errors
+    /// Shapes that are no network.
+    pub fn with(spec: TrainSpec, layers: Vec<LayerValues>) -> Result<Self, Error> {
+        Ok(Real { spec, network: of(layers)? })
+    }
+
+    /// Weights and velocities as they are.
+    pub fn layers(&self) -> Vec<LayerValues> {
+        let layer = |l: &Layer| LayerValues {
+            weights: l.weights.clone(),
+            bias: l.bias.clone(),
+            weight_velocity: l.weight_velocity.clone(),
+            bias_velocity: l.bias_velocity.clone(),
+        };
+        self.network.layers.iter().map(layer).collect()
+    }
+
+    /// The network as it is.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// One step without probes; returns its seconds.
+    ///
+    /// # Errors
+    /// Shapes or labels that do not fit.
+    pub fn train(&mut self, batch: &Batch) -> Result<f64, Error> {
+        let start = Instant::now();
+        self.train_on(&batch.reals, &batch.labels)?;
+        Ok(start.elapsed().as_secs_f64())
+    }
+
+    /// One step without probes on (batch, inputs) reals and their labels.
+    ///
+    /// # Errors
+    /// Shapes or labels that do not fit.
+    pub fn train_on(&mut self, x: &Array2<f64>, labels: &[usize]) -> Result<(), Error> {
+        self.network.train_step(&self.spec, x, labels).map_err(refused)?;
+        Ok(())
+    }
+}
+
+impl Side for Real {
+    type Value = f64;
+
+    fn name(&self) -> &'static str {
+        "real"
+    }
+
+    fn load(&mut self, parameters: &Parameters) -> Result<(), Error> {
+        self.network = network(&self.spec, parameters)?;
+        Ok(())
+    }
+
+    fn step(&mut self, batch: &Batch, _: Tape) -> Result<Step<f64>, Error> {
+        let mut tensors = Tensors::new();
+        let start = Instant::now();
+        let mut probe = |point, tensor: &ndarray::Array2<f64>| {
+            tensors.insert(point, tensor.clone());
+        };
+        self.network.step(&self.spec, &batch.reals, &batch.labels, &mut probe).map_err(refused)?;
+        let spent = Spent { seconds: start.elapsed().as_secs_f64(), ..Spent::default() };
+        Ok(Step { tensors, tape: Tape::default(), spent })
+    }
+
+    fn correct(&mut self, batch: &Batch) -> Result<usize, Error> {
+        let predicted = self.network.predict(&batch.reals).map_err(refused)?;
+        Ok(predicted.iter().zip(&batch.labels).filter(|(p, l)| p == l).count())
+    }
+}

@@ -1,0 +1,163 @@
+//! [`secure::engine`] as a side: three parties on three threads of this process.
+
+use super::{Batch, Opens, Side, Spent, Step, Tensors, Trains};
+use crate::error::Error;
+use crate::explain::origin::Truncated;
+use ndarray::{Array1, Array2};
+use reference::fixed::{LayerUnits, Parameters, Rounded, Tape};
+use reference::spec::TrainSpec;
+use secure::clock::Phase;
+use secure::cost::Spent as Cost;
+use secure::engine::{Engine, EngineConfig, ParameterUnits, Probe, RoundingRecord};
+use secure::nn::dense::LayerShare;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Training on shares.
+pub struct Secure {
+    engine: Engine,
+    spec: TrainSpec,
+    truncated: Vec<Truncated>,
+}
+
+/// The engine's errors name step and party already.
+pub fn failed(e: secure::Error) -> Error {
+    match e {
+        secure::Error::Misuse(what) => Error::Secure(what),
+        e => Error::Protocol(e.to_string()),
+    }
+}
+
+/// The recorded coins as the integer model takes them.
+pub fn tape(rounding: Vec<RoundingRecord>) -> Tape {
+    let mut tape = Tape::default();
+    for RoundingRecord { name, coins, wraps, .. } in rounding {
+        tape.push(name, Rounded { coins, wraps });
+    }
+    tape
+}
+
+/// Parameters as the engine takes them.
+pub fn units(parameters: &Parameters) -> ParameterUnits {
+    let flat = |m: &Array2<i64>| m.iter().copied().collect();
+    let layer = |l: &LayerUnits| secure::engine::LayerUnits {
+        weights: flat(&l.weights),
+        bias: l.bias.to_vec(),
+        weight_velocity: flat(&l.weight_velocity),
+        bias_velocity: l.bias_velocity.to_vec(),
+    };
+    ParameterUnits { layers: parameters.layers.iter().map(layer).collect() }
+}
+
+/// Opened probes by name.
+///
+/// # Errors
+/// A probe whose size is not its shape's.
+pub fn tensors(probes: Vec<Probe>) -> Result<Tensors<i64>, Error> {
+    let tensor = |p: Probe| match Array2::from_shape_vec((p.rows, p.cols), p.units) {
+        Ok(tensor) => Ok((p.point, tensor)),
+        Err(e) => Err(Error::Secure(format!("probe {}: {e}", p.point))),
+    };
+    probes.into_iter().map(tensor).collect()
+}
+
+fn spent(cost: &Cost, seconds: f64) -> Spent {
+    Spent { seconds, rounds: cost.rounds, messages: cost.messages, bytes: cost.bytes }
+}
+
+impl Secure {
+    /// Starts the parties; without a seed their randomness is the operating system's. `record` hands out tensors and coins of each step.
+    ///
+    /// # Errors
+    /// A specification or machine that the engine cannot work with.
+    pub fn start(spec: TrainSpec, insecure_seed: Option<u64>, record: bool) -> Result<Self, Error> {
+        let config = EngineConfig { seed: insecure_seed, record, settled: !record, ..EngineConfig::new(spec.clone()) };
+        Ok(Secure { engine: Engine::start(config).map_err(failed)?, spec, truncated: Vec::new() })
+    }
+
+    /// Where the parties' time went, added up over the three.
+    ///
+    /// # Errors
+    /// A party that fails.
+    pub fn times(&mut self) -> Result<BTreeMap<Phase, Duration>, Error> {
+        self.engine.times().map_err(failed)
+    }
+
+    /// The parties, for what a side does not show: costs by protocol.
+    pub fn engine(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+}
+
+impl Side for Secure {
+    type Value = i64;
+
+    fn name(&self) -> &'static str {
+        "secure"
+    }
+
+    fn load(&mut self, parameters: &Parameters) -> Result<(), Error> {
+        self.engine.load(&units(parameters)).map_err(failed)
+    }
+
+    fn step(&mut self, batch: &Batch, _: Tape) -> Result<Step<i64>, Error> {
+        let x: Vec<_> = batch.units.iter().copied().collect();
+        let mut report = self.engine.step(&x, &batch.labels).map_err(failed)?;
+        let truncated =
+            |r: &mut RoundingRecord| Truncated { name: r.name.clone(), operands: std::mem::take(&mut r.operands) };
+        self.truncated = report.rounding.iter_mut().map(truncated).collect();
+        let spent = spent(&report.spent, report.seconds);
+        Ok(Step { tensors: tensors(report.probes)?, tape: tape(report.rounding), spent })
+    }
+
+    fn correct(&mut self, batch: &Batch) -> Result<usize, Error> {
+        let x: Vec<_> = batch.units.iter().copied().collect();
+        self.engine.count_correct(&x, &batch.labels).map_err(failed)
+    }
+}
+
+impl Opens for Secure {
+    fn parameters(&mut self) -> Result<Parameters, Error> {
+        let opened = self.engine.parameters().map_err(failed)?;
+        let matrix = |(rows, cols): (usize, usize), v| {
+            Array2::from_shape_vec((rows, cols), v).map_err(|e| Error::Secure(format!("opened parameters: {e}")))
+        };
+        let layers = (1..)
+            .zip(opened.layers)
+            .map(|(l, units)| {
+                let shape = self.spec.network.shape(l);
+                Ok(LayerUnits {
+                    weights: matrix(shape, units.weights)?,
+                    bias: Array1::from(units.bias),
+                    weight_velocity: matrix(shape, units.weight_velocity)?,
+                    bias_velocity: Array1::from(units.bias_velocity),
+                })
+            })
+            .collect::<Result<_, Error>>()?;
+        Ok(Parameters { layers })
+    }
+
+    fn truncated(&self) -> &[Truncated] {
+        &self.truncated
+    }
+}
+
+impl Trains for Secure {
+    fn share_data(&mut self, units: &Array2<i64>, labels: &[usize]) -> Result<(), Error> {
+        self.engine.load_data(units.as_slice().unwrap_or_default(), labels).map_err(failed)
+    }
+
+    fn shares(&mut self) -> Result<[Vec<LayerShare>; 3], Error> {
+        self.engine.shares().map_err(failed)
+    }
+
+    fn load_shares(&mut self, shares: [Vec<LayerShare>; 3]) -> Result<(), Error> {
+        self.engine.load_shares(shares).map_err(failed)
+    }
+
+    fn train(&mut self, batches: &[Vec<u32>]) -> Result<Spent, Error> {
+        let start = Instant::now();
+        let cost = self.engine.train(batches).map_err(failed)?;
+        Ok(spent(&cost, start.elapsed().as_secs_f64()))
+    }
+}

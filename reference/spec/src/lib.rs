@@ -1,0 +1,85 @@
+//! What is trained: heads, rounding, network, optimiser, and the constants of the fixed-point arithmetic.
+//!
+//! Nothing here knows how a step is computed: the plaintext sides and the secure engine read it, and share nothing else.
+#![doc = include_str!("../docs/arithmetic.md")]
+
+pub mod constants;
+mod fixed;
+mod head;
+mod network;
+mod probe;
+mod sgd;
+
+pub use fixed::{FixedSpec, Rounding};
+pub use head::Head;
+pub use network::NetworkSpec;
+pub use probe::{HeadPoint, ProbePoint};
+pub use sgd::{SgdSpec, SgdUnits};
+
+use serde::{Deserialize, Serialize};
+
+/// A specification that cannot be carried out. One line: what is wrong, and the limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SpecError(pub String);
+
+/// Everything that decides a training run but the data, the initial weights and the coins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrainSpec {
+    /// Layer widths and class count.
+    pub network: NetworkSpec,
+    /// The output head, i.e. the gradient with respect to the logits.
+    pub head: Head,
+    /// The threshold of `relu-prob` and `relu-prob-cut`, a real in (0, 1). Other heads ignore it.
+    pub epsilon: f64,
+    /// Rounding of every truncation.
+    pub rounding: Rounding,
+    /// Fraction bits and value width.
+    pub fixed: FixedSpec,
+    /// Learning rate, momentum, batch size.
+    pub sgd: SgdSpec,
+}
+
+impl TrainSpec {
+    /// Numbers of a batch in all layers that a step on all sides holds in about 16 GiB.
+    const MOST_NUMBERS: u64 = 1 << 25;
+
+    /// Batch times classes squared: comparisons that softmax's maximum holds in about 16 GiB.
+    const MOST_PAIRS: u64 = 1 << 22;
+
+    /// Checks every limit.
+    ///
+    /// # Errors
+    /// The first limit that is broken, named with its value.
+    pub fn validate(&self) -> Result<(), SpecError> {
+        self.network.validate()?;
+        self.fixed.validate()?;
+        if !(self.epsilon > 0.0 && self.epsilon < 1.0) {
+            return Err(SpecError(format!("epsilon is {}; it must be inside (0, 1)", self.epsilon)));
+        }
+        self.sgd.units(self.fixed)?;
+        let numbers = self.sgd.batch as u64 * self.network.widths.iter().map(|&w| w as u64).sum::<u64>();
+        if numbers > Self::MOST_NUMBERS {
+            return Err(SpecError(format!(
+                "a batch of {} rows has {numbers} numbers in all layers; it may have {}: take fewer rows",
+                self.sgd.batch,
+                Self::MOST_NUMBERS
+            )));
+        }
+        let classes = self.network.classes() as u64;
+        let pairs = self.sgd.batch as u64 * classes * classes;
+        if self.head == Head::Softmax && pairs > Self::MOST_PAIRS {
+            return Err(SpecError(format!(
+                "softmax compares every two classes: {} rows of {classes} are too many; rows times classes squared may be {}",
+                self.sgd.batch,
+                Self::MOST_PAIRS
+            )));
+        }
+        Ok(())
+    }
+
+    /// eps in units, rounded up so that 1/eps stays a bound.
+    pub fn epsilon_units(&self) -> i64 {
+        self.fixed.encode_up(self.epsilon)
+    }
+}
