@@ -96,7 +96,8 @@ mod tests {
             let sgd = spec.units(FixedSpec::default()).unwrap();
             let (rate, momentum) =
                 (sgd.rate as f64 / 2f64.powi(sgd.rate_bits as i32), sgd.momentum as f64 / 2f64.powi(sgd.shift as i32));
-            let v = [0, 1, -1, 5000, -5000, 20_000];
+            // With eight extra bits a velocity of 8191 units is the largest whose term is sure to be in range.
+            let v = [0, 1, -1, 5000, -5000, 8191];
             let dw = [1i64 << 40, -(1 << 40), 3, 0, 123_456_789_012, 1 << 35];
             let db = [1i64 << 22, -77, 3, 0, 12_345, 1 << 20];
             for rounding in [Nearest, Probabilistic] {
@@ -151,6 +152,20 @@ mod tests {
         let found = world.monitor.take();
         let names: Vec<_> = found.counts().keys().map(String::as_str).collect();
         assert_eq!(names, ["layer1/bias", "layer1/bias_velocity", "layer1/weight_velocity", "layer1/weights"]);
+    }
+
+    /// The operand's edges, +-2^61, by the gradient's term alone: c = 655, and nearest's half is 2^38.
+    #[test]
+    fn a_gradient_beyond_the_headroom_is_reported() {
+        let sgd = SgdSpec::default().units(FixedSpec::default()).unwrap();
+        let mut world = World::new(Nearest);
+        let last = (1i64 << 61) / 655;
+        for (dw, violations) in [(last, 0), (last + 1, 1), (-(last - (1 << 29)), 0), (-last, 1)] {
+            let old = layer(&[0], 0);
+            update(&mut world.arithmetic(), 1, &sgd, &old, &matrix(1, 1, vec![dw]), &Array1::zeros(1)).unwrap();
+            let found = world.monitor.take().counts().get("layer1/update/weights").copied().unwrap_or(0);
+            assert_eq!(found, violations, "{dw}");
+        }
     }
 
     #[test]

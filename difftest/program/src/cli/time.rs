@@ -4,7 +4,7 @@ use super::{Verdict, parse_head, parse_rounding, print};
 use difftest::config::{self, Training};
 use difftest::error::Error;
 use difftest::output;
-use difftest::timing::{Link, Timing, run as measure, text};
+use difftest::timing::{CLEAN_EPOCHS, Link, Timing, file_name, run as measure, text};
 use indicatif::{ProgressBar, ProgressStyle};
 use reference::spec::{Head, Rounding, SgdSpec};
 use std::io::IsTerminal;
@@ -14,6 +14,8 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Epochs of both sides run in turn in this process, without checks. With two or more, the first warms up and is not counted.\n\
+A run is called clean if five or more epochs count and other work on the machine took no more than a tenth of a core; else quote processor time only.\n\
+`taskset -c 0 difftest time` measures one core. SECURE_KERNEL chooses the matrix kernel.\n\
 The projections add latency and bandwidth to the measured computation; nothing is sent over such a network."
 )]
 pub struct Args {
@@ -30,7 +32,7 @@ pub struct Args {
     #[arg(long, value_parser = parse_rounding, default_value = "prob")]
     rounding: Rounding,
     /// Epochs of each side
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = CLEAN_EPOCHS + 1)]
     epochs: usize,
     /// Steps of an epoch, instead of all
     #[arg(long)]
@@ -59,6 +61,9 @@ pub struct Args {
     /// Also write the measurements as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Also write them to a file in this folder, named after date, machine and training
+    #[arg(long, value_name = "DIR")]
+    save: Option<PathBuf>,
 }
 
 fn link(name: &'static str, latency_ms: f64, megabits_per_second: f64) -> Result<(&'static str, Link), Error> {
@@ -87,6 +92,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let training = Training { head, layers, hidden, rounding, epsilon: 0.1, sgd };
     training.spec(784)?;
     output::check_output(args.json.as_deref())?;
+    output::check_output(args.save.as_ref().map(|folder| folder.join("measurement.json")).as_deref())?;
     let data = config::data(args.data.as_deref())?;
     let timing = Timing { spec: training.spec(data.train.inputs())?, epochs, steps, seed, links };
     let bar = if std::io::stderr().is_terminal() {
@@ -99,8 +105,9 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let measured = measure(&timing, &data, |done| bar.set_position(done as u64))?;
     bar.finish_and_clear();
     print(&text(&measured))?;
-    if let Some(path) = &args.json {
-        let json = serde_json::to_string_pretty(&measured).map_err(|e| Error::Usage(format!("report: {e}")))?;
+    let json = serde_json::to_string_pretty(&measured).map_err(|e| Error::Usage(format!("report: {e}")))? + "\n";
+    let saved = args.save.map(|folder| folder.join(file_name(&measured)));
+    for path in args.json.iter().chain(&saved) {
         output::write(path, json.as_bytes())?;
     }
     Ok(Verdict::Holds)
