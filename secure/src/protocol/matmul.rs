@@ -26,13 +26,14 @@
 //!
 //! It costs one bit of headroom. Summing before multiplying takes five products (`multiply.rs`), or six party by party.
 
+use crate::buffer::Words;
 use crate::clock::Phase;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
+use crate::id::PartyId;
 use crate::kernel::{Kernel, View, wide_fn};
-use crate::party::{Party, PartyId};
+use crate::party::Party;
 use crate::share::{Doubled, Factor, Parts, Share};
-use crate::words::Words;
 
 /// A shared matrix as a product reads it.
 #[derive(Clone, Copy)]
