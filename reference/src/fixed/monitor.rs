@@ -2,14 +2,9 @@
 //!
 //! The model goes on with wrapping arithmetic after a violation; the monitor is how a run that diverges says when and why.
 
-use super::Unreduced;
+use super::truncate::Unreduced;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-
-/// First magnitude of an unreduced value that is out of range, 2^62.
-pub const UNREDUCED_LIMIT: i64 = 1 << 62;
-/// The same for matrix products and sums with one, of which the protocol knows the double, 2^61.
-pub const PRODUCT_LIMIT: i64 = 1 << 61;
 
 /// One operand outside its range.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +106,7 @@ impl Monitor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixed::truncate::{PRODUCT_LIMIT, UNREDUCED_LIMIT};
 
     #[test]
     fn keeps_the_first_and_counts_all() {
