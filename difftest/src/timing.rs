@@ -4,27 +4,27 @@
 //! is evaluated once, after the last epoch, and is not part of any time. A run beside other work still tells processor time;
 //! its wall time is not called clean ([`Measured::unclean`]).
 
-mod machine;
+mod stopwatch;
 
-pub use machine::{Machine, Took};
+pub use stopwatch::Took;
 
 use crate::error::Error;
 use crate::evaluation::Evaluation;
 use crate::generate;
+use crate::provenance::Provenance;
 use crate::side::Side;
 use crate::side::Trains;
 use crate::side::real::Real;
 use crate::side::secure::Secure;
 use crate::statistics::median;
 use fixtures::Dataset;
-use machine::{Stopwatch, today};
 use ndarray::{Array2, Axis};
 use reference::spec::TrainSpec;
 use secure::clock::Phase;
-use secure::kernel::Kernel;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
+use stopwatch::Stopwatch;
 
 /// Version of the JSON; grows with every incompatible change.
 pub const SCHEMA: u32 = 2;
@@ -137,12 +137,9 @@ pub struct Speed {
 pub struct Measured {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// Of this program.
-    pub version: &'static str,
-    /// Day of the measurement, UTC.
-    pub date: String,
-    /// What it ran on.
-    pub machine: Machine,
+    /// When, and on what.
+    #[serde(skip)]
+    pub made: Provenance,
     /// Why wall times of this run are not to be quoted; empty for a clean one.
     pub unclean: Vec<String>,
     /// What was trained.
@@ -244,7 +241,7 @@ fn summary(
     let secure = speed(|e| &e.secure, secure_accuracy);
     let total_steps = (steps * epochs.len()) as f64;
     let (rounds, bytes) = (cost.rounds as f64 / total_steps, cost.bytes as f64 / total_steps);
-    let machine = Machine::here(Kernel::selected().name());
+    let made = Provenance::now();
     let all_time: f64 = times.values().map(Duration::as_secs_f64).sum();
     let phases: BTreeMap<_, _> =
         times.iter().map(|(&phase, t)| (phase_name(phase), t.as_secs_f64() / all_time)).collect();
@@ -258,8 +255,6 @@ fn summary(
     };
     Measured {
         schema: SCHEMA,
-        version: env!("CARGO_PKG_VERSION"),
-        date: today(),
         unclean: unclean(counted.len(), other_cores),
         spec: timing.spec.clone(),
         seed: timing.seed,
@@ -273,8 +268,8 @@ fn summary(
         messages_per_step: cost.messages as f64 / total_steps,
         peak_memory_bytes,
         projections: timing.links.iter().map(project).collect(),
-        more_cores: more_cores(&secure, &phases, machine.cores),
-        machine,
+        more_cores: more_cores(&secure, &phases, made.cores),
+        made,
         secure,
         phases,
         epochs,
@@ -334,7 +329,7 @@ pub fn text(m: &Measured) -> String {
     let widths: Vec<String> = m.spec.network.widths.iter().map(usize::to_string).collect();
     let _ = writeln!(
         out,
-        "{}   layers {} ({})   {} rounding   batch {}   {} steps an epoch, {} epochs\n{}, kernel {}, {} cores   {}",
+        "{}   layers {} ({})   {} rounding   batch {}   {} steps an epoch, {} epochs\n{}",
         m.spec.head,
         m.spec.network.layers(),
         widths.join("-"),
@@ -342,10 +337,7 @@ pub fn text(m: &Measured) -> String {
         m.spec.sgd.batch,
         m.steps_per_epoch,
         m.epochs.len(),
-        m.machine.processor,
-        m.machine.kernel,
-        m.machine.cores,
-        m.date
+        m.made
     );
     let _ = writeln!(out, "\n{:18} {:>24}   {:>24}   steps/s   test accuracy", "", "s/epoch", "processor s/epoch");
     for (name, side) in [("secure, 3 parties", &m.secure), ("plaintext f64", &m.plaintext)] {
@@ -411,16 +403,11 @@ fn spread_text(spread: Option<Spread>, digits: usize) -> String {
 
 /// The name of a measurement's file among dated results: date, processor, kernel and what was trained.
 pub fn file_name(m: &Measured) -> String {
-    let named = format!(
-        "{} {} {} {} cores {} {} layers {}",
-        m.date,
-        m.machine.processor,
-        m.machine.kernel,
-        m.machine.cores,
-        m.spec.head,
-        m.spec.network.layers(),
-        m.spec.rounding
-    );
+    let Provenance { date, processor, kernel, cores, .. } = &m.made;
+    let (day, _) = date.split_once('T').unwrap_or((date, ""));
+    let processor = processor.as_deref().unwrap_or(std::env::consts::ARCH);
+    let (head, layers, rounding) = (m.spec.head, m.spec.network.layers(), m.spec.rounding);
+    let named = format!("{day} {processor} {kernel} {cores} cores {head} {layers} layers {rounding}");
     let words = named.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
     words.map(str::to_lowercase).collect::<Vec<_>>().join("-") + ".json"
 }
