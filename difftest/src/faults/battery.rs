@@ -640,12 +640,12 @@ fn layers(lab: &mut Lab, rng: &mut ChaCha12Rng) {
         &[share(rows, width, &x), share(rows, width, &g)],
         &Evidence::Algebra,
         async |p: &Party, v| {
-            let (dw, db) = dense::gradients(p, Left::from(&v[0]), &v[1])?;
-            Ok(vec![Output::Parts(dw), Ring(db)])
+            let (Doubled(twice_dw), db) = dense::gradients(p, Left::from(&v[0]), &v[1])?;
+            Ok(vec![Output::Parts(twice_dw), Ring(db)])
         },
         |a| {
             let (dw, db) = model::dense::weight_gradients(a, 1, &array(&x, rows), &array(&g, rows));
-            Ok(vec![flat(dw), db.to_vec()])
+            Ok(vec![flat(dw.mapv(|v| v << 1)), db.to_vec()])
         },
     );
 }
@@ -787,7 +787,7 @@ fn updates(lab: &mut Lab, rng: &mut ChaCha12Rng) {
                         weight_velocity: s[2].clone(),
                         bias_velocity: s[3].clone(),
                     };
-                    sgd::update(p, 1, &mut layer, s[4].parts(), &s[5], units).await?;
+                    sgd::update(p, 1, &mut layer, s[4].parts().into(), &s[5], units).await?;
                     let LayerShare { weights, bias, weight_velocity, bias_velocity } = layer;
                     Ok([weight_velocity, bias_velocity, weights, bias].map(Ring).into())
                 },
