@@ -2,6 +2,7 @@
 //!
 //! Processor time comes from `/proc` (see proc(5)), in ticks of 1/100 s. Where there is none, nothing is claimed.
 
+use crate::provenance;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs;
@@ -22,7 +23,7 @@ impl Machine {
     /// This one.
     pub fn here() -> Self {
         Machine {
-            processor: processor().unwrap_or_default(),
+            processor: provenance::processor().unwrap_or_default(),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: secure::kernel::Kernel::select().map_or_else(|e| e.to_string(), |k| k.name().into()),
         }
@@ -37,16 +38,9 @@ impl fmt::Display for Machine {
     }
 }
 
-/// The processor's name, as the system tells it.
-fn processor() -> Option<String> {
-    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
-    let line = text.lines().find(|l| l.starts_with("model name"))?;
-    Some(line.split_once(':')?.1.split_whitespace().collect::<Vec<_>>().join(" "))
-}
-
-/// The name and version of this program.
+/// The name of this program, its version and, if it is known, its commit.
 pub fn program() -> String {
-    format!("difftest {}", env!("CARGO_PKG_VERSION"))
+    format!("difftest {}", provenance::version())
 }
 
 /// What stands for it in a file that does not say.

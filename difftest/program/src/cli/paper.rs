@@ -167,7 +167,7 @@ impl Run {
         Setup {
             inputs: data.inputs(),
             hidden: self.hidden,
-            classes: fixtures::CLASSES,
+            classes: data.classes(),
             epsilon: self.epsilon,
             learning_rate: self.lr,
             momentum: self.momentum,
