@@ -107,7 +107,7 @@ fn heads(head: Head) -> &'static [Head] {
 }
 
 /// Cells of a head and depth without variants, of one number of epochs.
-fn plain<'a>(cells: &'a [Cell], head: Head, layers: usize, rounding: Option<Rounding>) -> Vec<&'a Cell> {
+fn plain(cells: &[Cell], head: Head, layers: usize, rounding: Option<Rounding>) -> Vec<&Cell> {
     let fits = |c: &&Cell| {
         let id = &c.id;
         let side = rounding.is_none() == (id.side == Side::Real);

@@ -67,11 +67,11 @@ fn formula(this: &Compared, all: &[Compared]) -> String {
             largest(code),
             largest(this)
         ),
-        None => format!(
+        None => {
             "The code sums only logits above eps where the formula sums every positive one, which does not explain \
-             this row: relu-prob-cut is no nearer, \
-             and the cause is not known."
-        ),
+                 this row: relu-prob-cut is no nearer, and the cause is not known."
+                .into()
+        }
     }
 }
 

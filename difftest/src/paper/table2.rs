@@ -3,12 +3,12 @@
 //!
 //! * *Uses.* One recorded step of one layer (which has no ReLU of its own) with probabilistic rounding, where only
 //!   comparisons run the carry tree `adder`. Division and exponential are known by the names of their truncations.
-//! Every head needs comparisons somewhere: softmax for its maximum, and every division for its normalisation.
+//!   Every head needs comparisons somewhere: softmax for its maximum, and every division for its normalisation.
 //! * *Differentiable.* The probabilities as functions of one logit have the same slope on both sides of each branch
 //!   point (0, eps).
 //! * *Known loss.* The Jacobian of the gradient is symmetric, without which it is the gradient of nothing, and where
 //!   the head states a loss, its central differences are that gradient. Rows have no logit in (0, eps]; in there the
-//! printed `relu-prob` has no loss either, because its S counts logits whose gradient is 0: reported apart.
+//!   printed `relu-prob` has no loss either, because its S counts logits whose gradient is 0: reported apart.
 
 use crate::error::Error;
 use crate::side::secure::failed;

@@ -78,7 +78,7 @@ pub fn found(reading: Reading, cells: &[&Cell]) -> Found {
             let Some(cell) = cells.iter().find(|c| c.id.rate.is_none()) else { return Found::Open };
             let Some(run) = Run::new(cell, EPOCHS) else { return Found::Open };
             let accuracies = || (1..=EPOCHS).filter_map(|e| run.accuracy(cell, e));
-            let Some((rate, end)) = accuracies().last() else { return Found::Open };
+            let Some((rate, end)) = accuracies().next_back() else { return Found::Open };
             let best = accuracies().filter(|(r, _)| *r == rate).map(|(_, a)| a).fold(0.0, f64::max);
             let learnt = end >= 2.0 / cell.setup.classes as f64 && !collapsed(best, end);
             if run.goes_on && learnt { Found::Trains(rate, end) } else { Found::Diverges }
@@ -99,13 +99,7 @@ fn exhausted(cell: &Cell) -> bool {
 
 /// The cells of each seed of a configuration: of relu-grad on the secure side or else the integer model's, or of
 /// relu-grad-code.
-pub fn seeds<'a>(
-    cells: &'a [Cell],
-    code: bool,
-    layers: usize,
-    rounding: Rounding,
-    epochs: usize,
-) -> Vec<(u64, Vec<&'a Cell>)> {
+pub fn seeds(cells: &[Cell], code: bool, layers: usize, rounding: Rounding, epochs: usize) -> Vec<(u64, Vec<&Cell>)> {
     let fits = |c: &&Cell| {
         let id = &c.id;
         let this = (id.head, id.layers, id.rounding) == (Head::ReluGrad, layers, Some(rounding));
