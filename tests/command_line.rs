@@ -277,7 +277,7 @@ fn head_refuses_what_is_no_input() {
 }
 
 fn golden() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/golden"))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/golden"))
 }
 
 #[test]

@@ -176,9 +176,12 @@ fn between_markers(document: &str) -> &str {
     after.split_once("<!-- end -->").expect("the second marker").0.trim()
 }
 
+/// The top of the repository.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
 /// Whether a document has the tables of its results, and what to do if it has not.
 fn in_step(document: &str, results: &str) -> Result<(), String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(ROOT);
     let made = succeeds(&["table", root.join(results).to_str().unwrap()]);
     let text = fs::read_to_string(root.join(document)).unwrap();
     if between_markers(&text) == made.trim() {
@@ -193,11 +196,11 @@ fn documents_are_in_step_with_their_results() {
     // The comparison finds a difference where there is one.
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let (stale, name) = (dir.path().join("stale.md"), "tests/paper/small.json");
-    let small = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/paper/small.md")).unwrap();
+    let small = fs::read_to_string(Path::new(ROOT).join("tests/paper/small.md")).unwrap();
     fs::write(&stale, small.replacen("trains", "fails", 1)).unwrap();
     let stale = stale.to_str().unwrap();
     assert!(in_step(stale, name).unwrap_err().contains("--update"));
-    let json = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    let json = Path::new(ROOT).join(name);
     assert_eq!(succeeds(&["table", json.to_str().unwrap(), "--update", stale]), "");
     assert_eq!(fs::read_to_string(stale).unwrap(), small);
 }
@@ -205,7 +208,7 @@ fn documents_are_in_step_with_their_results() {
 #[test]
 fn the_readme_is_in_step_with_the_committed_results() {
     const RESULTS: &str = "fixtures/paper/results.json";
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(ROOT);
     if root.join(RESULTS).exists() {
         in_step("README.md", RESULTS).unwrap();
     } else {
@@ -352,7 +355,7 @@ fn renders(browser: &Path, dir: &Path) {
 /// the number of hits tells, for as long as the model's operands stay inside their ranges. An attempt ends with the epoch in which they do not.
 #[test]
 fn in_the_committed_results_nearest_rounding_agrees_with_the_integer_model_in_every_epoch() {
-    let file = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/paper/results.json")).unwrap();
+    let file = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/paper/results.json")).unwrap();
     let results: Value = serde_json::from_str(&file).unwrap();
     let cells: BTreeMap<&str, &Value> =
         results["cells"].as_array().unwrap().iter().map(|c| (c["id"].as_str().unwrap(), &c["attempts"])).collect();

@@ -7,13 +7,26 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// How the sides relate from step to step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// Every step starts all sides from the same opened weights.
     Lockstep,
     /// Each side trains on its own from a common start.
     Free,
+}
+
+impl Mode {
+    /// Both.
+    pub const ALL: [Mode; 2] = [Mode::Lockstep, Mode::Free];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Lockstep => "lockstep",
+            Mode::Free => "free",
+        }
+    }
 }
 
 /// How long a run is.
@@ -96,7 +109,15 @@ impl Training {
 pub fn data(dir: Option<&std::path::Path>) -> Result<Dataset, Error> {
     Ok(match dir {
         Some(dir) => fixtures::load(dir)?,
+        #[cfg(feature = "mnist")]
         None => fixtures::mnist()?,
+        #[cfg(not(feature = "mnist"))]
+        None => {
+            return Err(Error::Usage(
+                "no data set was named, and this build holds none; name a folder, or build with the feature mnist"
+                    .into(),
+            ));
+        }
     })
 }
 

@@ -9,7 +9,7 @@
 //! * *ambiguous*: jumping with a comparison whose operand is within its bound of the threshold.
 //!
 //! # Map
-//! [`cli`] (what was typed) makes a [`config`] (what it means); [`lockstep`] and [`freerun`] run the sides ([`model`]) on inputs from
+//! A [`config`] says what a run is; [`lockstep`] and [`freerun`] run the sides ([`model`]) on inputs from
 //! [`generate`]; [`bound`] walks along with the f64 side; [`compare`] turns elements into verdicts ([`branch`]: the undecided ones);
 //! [`check`] gathers them; [`report`] and [`failure`] tell; [`golden`] records; [`saved`] keeps trained models.
 //!
@@ -20,7 +20,6 @@ pub mod bound;
 pub mod branch;
 pub mod budget;
 pub mod check;
-pub mod cli;
 pub mod compare;
 pub mod config;
 pub mod error;
@@ -42,5 +41,3 @@ pub mod saved;
 pub mod statistics;
 pub mod timing;
 pub mod watch;
-
-pub use cli::main;

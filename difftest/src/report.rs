@@ -1,6 +1,7 @@
 //! What a run reports, as text for people and as JSON for programs.
 
 pub mod budget;
+#[cfg(feature = "html")]
 pub mod html;
 pub mod json;
 pub mod text;

@@ -3,10 +3,10 @@
 //! Everything is a function of the seed alone: ChaCha12 in the layout of its reference implementation, and integer
 //! arithmetic or correctly rounded f64, so results do not depend on the machine or on how a library samples.
 
-use crate::spec::NetworkSpec;
 use ndarray::Array2;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha12Rng;
+use spec::NetworkSpec;
 
 /// Row numbers of the batches of one epoch: ceil(rows / batch) batches, each of exactly `batch` rows.
 ///
@@ -14,7 +14,7 @@ use rand_chacha::ChaCha12Rng;
 /// of the same order to stay full, as in the code of Keller and Sun; a batch larger than the data set wraps several times.
 ///
 /// # Panics
-/// If `batch` is 0, or `rows` is 0 or more than 2^32 - 1: [`SgdSpec::units`](crate::spec::SgdSpec::units) and the loaders of
+/// If `batch` is 0, or `rows` is 0 or more than 2^32 - 1: [`SgdSpec::units`](spec::SgdSpec::units) and the loaders of
 /// data sets refuse these before.
 pub fn epoch(rows: usize, batch: usize, seed: u64, epoch: u64) -> Vec<Vec<u32>> {
     assert!(batch > 0, "batch is 0; it must be at least 1");

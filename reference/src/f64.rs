@@ -24,7 +24,7 @@ pub use dense::Layer;
 pub use head::RealHead;
 pub use network::{Network, argmax};
 
-use crate::spec::SpecError;
+use spec::SpecError;
 
 /// The caller's mistake, in one line: what does not fit, and what would.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! The integer model: an executable specification of the fixed-point arithmetic, computed in the open.
 //!
-//! One file an idea, named after the sections of the [arithmetic](crate::spec). Every operation takes an [`Arithmetic`]
+//! One file an idea, named after the sections of the [arithmetic](spec). Every operation takes an [`Arithmetic`]
 //! (number format, rounding, coins, monitor), works on flat row-major slices of units, and wraps exactly as Z_2^64 does, so
 //! the model follows a run even while it diverges. [`Model`] puts them together into training steps.
 //!
@@ -45,8 +45,8 @@ pub use parameters::{LayerUnits, LayerValues, Parameters};
 pub use tape::{Coins, Replayed, Rounded, Tape};
 pub use truncate::Unreduced;
 
-use crate::spec::{FixedSpec, ProbePoint, Rounding};
 use ndarray::Array2;
+use spec::{FixedSpec, ProbePoint, Rounding};
 
 /// What every operation needs beside its operands.
 #[derive(Debug)]

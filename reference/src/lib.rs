@@ -12,4 +12,4 @@
 pub mod batches;
 pub mod f64;
 pub mod fixed;
-pub mod spec;
+pub use spec;

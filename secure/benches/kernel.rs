@@ -1,4 +1,4 @@
-//! The hot loops beside what they can be compared with: `cargo bench -p secure --bench kernel`.
+//! The hot loops beside what they can be compared with: `cargo bench -p difftest-secure --bench kernel`.
 //!
 //! Matrix products are reported in multiply-adds per second, packing included, one thread; `f64` is `matrixmultiply::dgemm` on the same shape.
 

@@ -1,13 +1,13 @@
 //! Time of each protocol for an element, all three parties on this machine, and of one training step.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 use secure::Result;
 use secure::engine::{Engine, EngineConfig, LayerUnits, ParameterUnits};
 use secure::party::Party;
 use secure::protocol::{argmax, compare, convert, divide, exponential, logarithm, multiply, select, truncate};
 use secure::share::Share;
 use secure::testing::{share, world};
+use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 use std::hint::black_box;
 
 const ELEMENTS: usize = 1 << 14;

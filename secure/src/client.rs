@@ -8,7 +8,7 @@ use crate::net::recorded::Said;
 use crate::nn::dense::LayerShare;
 use crate::party::{PartyId, Probed, Record, TruncationView};
 use crate::share::Share;
-use reference::spec::Rounding;
+use spec::Rounding;
 
 /// What the parties said, and the first of them that drew the same randomness twice.
 pub(crate) fn spoken(records: &mut [Record]) -> (Vec<(PartyId, Said)>, Option<String>) {

@@ -19,7 +19,7 @@ use ndarray::{Array1, Array2};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use reference::fixed::{self, Arithmetic, Coins, Monitor, tape::Rounded, tape::Tape, truncate::Unreduced};
-use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 
 const FORMATS: [FixedSpec; 4] = [
     FixedSpec { fraction_bits: 16, value_bits: 32 },

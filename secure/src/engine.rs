@@ -24,7 +24,7 @@ use crate::protocol::matmul::Left;
 use crate::protocol::reveal::reveal;
 use crate::share::{Factor, Share};
 use core_affinity::CoreId;
-use reference::spec::{Head, ProbePoint, TrainSpec};
+use spec::{Head, ProbePoint, TrainSpec};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -624,7 +624,7 @@ fn split_spent<T>(answers: [(Spent, T); 3]) -> (Spent, Vec<T>) {
 mod tests {
     use super::*;
     use crate::words::Words;
-    use reference::spec::{FixedSpec, NetworkSpec, Rounding, SgdSpec};
+    use spec::{FixedSpec, NetworkSpec, Rounding, SgdSpec};
 
     fn spec(head: Head, rounding: Rounding) -> TrainSpec {
         TrainSpec {
@@ -703,7 +703,7 @@ mod tests {
     fn a_recorded_step_hands_out_every_tensor_once() {
         use HeadPoint::*;
         use ProbePoint::{Head as OfHead, *};
-        use reference::spec::{Head, HeadPoint};
+        use spec::{Head, HeadPoint};
         for (layers, head) in [1, 2, 3].into_iter().flat_map(|l| Head::ALL.map(|h| (l, h))) {
             let network = NetworkSpec::dense(9, 5, 4, layers);
             let of_head = match head {

@@ -35,7 +35,7 @@ mod tests {
     use crate::error::Error;
     use crate::protocol::multiply::multiply;
     use crate::testing::{open, share, world};
-    use reference::spec::{FixedSpec, Rounding};
+    use spec::{FixedSpec, Rounding};
 
     #[test]
     fn any_number_of_protocols_share_a_round() {

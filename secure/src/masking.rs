@@ -16,7 +16,7 @@ use crate::protocol::truncate::truncate;
 use crate::share::{BitShare, Share};
 use crate::testing::world_over;
 use crate::words::Words;
-use reference::spec::{FixedSpec, Rounding};
+use spec::{FixedSpec, Rounding};
 use std::collections::{BTreeMap, HashSet};
 
 /// Elements of every operand: a multiple of 64, so that no message ends in padding.

@@ -13,7 +13,7 @@ use crate::net::{Channel, Mailboxes, Neighbour};
 use crate::prg::{Seed, Stream, Ticket, fresh_seed, seed_of, words_of};
 use crate::share::{Parts, Share};
 use crate::words::Words;
-use reference::spec::{FixedSpec, ProbePoint, Rounding};
+use spec::{FixedSpec, ProbePoint, Rounding};
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;

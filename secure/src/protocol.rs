@@ -25,7 +25,7 @@ mod tests {
     use crate::share::{BitShare, Share};
     use crate::testing::world;
     use crate::words::Words;
-    use reference::spec::{FixedSpec, Rounding};
+    use spec::{FixedSpec, Rounding};
 
     /// Elements: whole words of bits.
     const N: usize = 640;

@@ -10,7 +10,7 @@ use crate::party::{Party, PartyId, Record};
 use crate::prg::Seed;
 use crate::protocol::input::deal;
 use crate::share::Share;
-use reference::spec::{FixedSpec, NetworkSpec, Rounding};
+use spec::{FixedSpec, NetworkSpec, Rounding};
 use std::time::Duration;
 
 /// Runs `program` as three parties on three threads, with operating-system randomness. Returns every party's answer, the cost, and what was recorded.

@@ -1,9 +1,9 @@
 //! A training of every head gives the same bytes on every kernel of this machine.
 
-use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 use secure::engine::{EngineConfig, ParameterUnits};
 use secure::kernel::Kernel;
 use secure::testing::Training;
+use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::process::Command;
 

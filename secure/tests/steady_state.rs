@@ -1,9 +1,9 @@
 //! Training settles: after its first steps no share and no message is allocated any more, at the size that is trained in earnest.
 
-use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 use secure::engine::EngineConfig;
 use secure::testing::Training;
 use secure::words::Words;
+use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 
 #[test]
 fn no_share_and_no_message_is_allocated_any_more() {

@@ -16,7 +16,7 @@ pub const SCHEMA: u32 = 1;
 pub const MOST_LAYERS: usize = 64;
 
 /// Who trains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// Three parties on shares.

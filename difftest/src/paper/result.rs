@@ -152,7 +152,9 @@ impl Findings {
         ] {
             report::write(&dir.join(name), text.as_bytes())?;
         }
-        report::write(&dir.join("report.html"), report::html::paper(self).as_bytes())
+        #[cfg(feature = "html")]
+        report::write(&dir.join("report.html"), report::html::paper(self).as_bytes())?;
+        Ok(())
     }
 
     /// Table 1 and the claims, for a terminal.

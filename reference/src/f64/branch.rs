@@ -5,7 +5,7 @@
 
 use super::RealHead;
 use super::network::argmax;
-use crate::spec::Head;
+use spec::Head;
 
 /// The comparisons of one row, in the names of section 9 of the arithmetic.
 #[derive(Debug, Clone, PartialEq, Eq)]

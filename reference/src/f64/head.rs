@@ -17,8 +17,8 @@
 //! 2^-1900 of the sum. x - max may overflow to -inf, whose exponential is the right 0.
 
 use super::{Error, Masks, argmax, check_label, check_labels};
-use crate::spec::{Head, HeadPoint, TrainSpec};
 use ndarray::{Array2, Axis};
+use spec::{Head, HeadPoint, TrainSpec};
 use std::borrow::Cow;
 
 /// A head with its parameters.

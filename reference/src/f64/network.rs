@@ -4,8 +4,8 @@ use super::dense::{self, Layer};
 use super::sgd::Scratch;
 use super::{Error, RealHead, check_labels};
 use crate::batches::glorot_uniform;
-use crate::spec::{NetworkSpec, SpecError};
 use ndarray::{Array1, Array2, ArrayView2};
+use spec::{NetworkSpec, SpecError};
 
 /// The network in training. `layers` may be replaced or written at any time: every call checks the shapes it uses.
 #[derive(Debug, Clone)]
@@ -140,8 +140,8 @@ fn largest(row: impl Iterator<Item = f64>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Head;
     use ndarray::array;
+    use spec::Head;
 
     fn network() -> Network {
         let first = Layer::at_rest(array![[1.0, -1.0], [2.0, 0.0]], array![0.0, 0.5]);

@@ -1,14 +1,14 @@
 //! One step of gradient descent with momentum: sections 11 and 12 of the arithmetic, in reals.
 //!
 //! computes   dW_l = X_{l-1}^T G_l summed over the batch; v <- momentum v - lr/batch dW; w <- w + v
-//! requires   as many rows as [`SgdSpec::batch`](crate::spec::SgdSpec): the last batch of an epoch wraps around to stay full
+//! requires   as many rows as [`SgdSpec::batch`](spec::SgdSpec): the last batch of an epoch wraps around to stay full
 //! speed      an epoch of the paper's 2-layer network (469 steps of 128x784x128x10) takes 0.57 s on one core, 0.46 s of it in the
-//!            two large products; `cargo run --release -p reference --example f64_epoch` measures it on this machine
+//!            two large products; `cargo run --release -p difftest-reference --example f64_epoch` measures it on this machine
 
 use super::dense::{self, Layer};
 use super::{Error, Network, RealHead, check_labels};
-use crate::spec::{ProbePoint, SpecError, TrainSpec};
 use ndarray::{Array1, Array2, Axis};
+use spec::{ProbePoint, SpecError, TrainSpec};
 
 type Probe<'a> = dyn FnMut(ProbePoint, &Array2<f64>) + 'a;
 

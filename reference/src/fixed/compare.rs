@@ -66,8 +66,8 @@ pub fn maximum(x: &[i64], indicators: &[i64], classes: usize) -> Vec<i64> {
 mod tests {
     use super::*;
     use crate::fixed::testing::World;
-    use crate::spec::{FixedSpec, Rounding::Nearest};
     use proptest::prelude::*;
+    use spec::{FixedSpec, Rounding::Nearest};
 
     #[test]
     fn the_sign_of_every_ordinary_value_of_a_small_width() {

@@ -113,8 +113,8 @@ pub(super) fn matrix(rows: usize, columns: usize, values: Vec<i64>) -> Array2<i6
 mod tests {
     use super::*;
     use crate::fixed::testing::World;
-    use crate::spec::Rounding::Nearest;
     use proptest::prelude::*;
+    use spec::Rounding::Nearest;
 
     fn naive(x: &Array2<i64>, w: &Array2<i64>, b: &Array1<i64>) -> Vec<i128> {
         let mut z = vec![];

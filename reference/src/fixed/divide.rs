@@ -17,8 +17,8 @@
 use super::normalise::{Normalised, normalise};
 use super::truncate::{self, trunc};
 use super::{Arithmetic, ModelError, Unreduced};
-use crate::spec::constants::DIV_A2;
-use crate::spec::{FixedSpec, Rounding};
+use spec::constants::DIV_A2;
+use spec::{FixedSpec, Rounding};
 
 /// Bound on |u w / 2^59 - 1|; proven.
 pub const fn inverse_relative_error(rounding: Rounding) -> f64 {

@@ -1,4 +1,4 @@
-use crate::spec::SpecError;
+use spec::SpecError;
 
 /// Why the model refuses a call. One line: what is wrong, and what would be right.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -7,8 +7,8 @@
 
 use super::truncate::trunc;
 use super::{Arithmetic, ModelError, Unreduced, compare};
-use crate::spec::constants::{EXP_C1, EXP_C2, EXP_C3, EXP_C4};
-use crate::spec::{FixedSpec, Rounding};
+use spec::constants::{EXP_C1, EXP_C2, EXP_C3, EXP_C4};
+use spec::{FixedSpec, Rounding};
 
 /// Largest |result - exp(d 2^-f) 2^f| in units, rounded up at the fourth decimal, and the d where it is reached: probabilistic, then nearest,
 /// for f = 4..=17. From f = 18 on the rounding of log2(e), for which section 6 leaves 31 - f fraction bits, would cost units: 4.9 at 18, 49 at 20.

@@ -11,8 +11,8 @@ use super::divide::{quotient, reciprocal};
 use super::exponential::exp;
 use super::logarithm::log;
 use super::{Arithmetic, ModelError, Probe};
-use crate::spec::{Head, HeadPoint, ProbePoint};
 use ndarray::Array2;
+use spec::{Head, HeadPoint, ProbePoint};
 
 /// What a head answers, in units.
 #[derive(Debug, Clone, PartialEq, Eq)]

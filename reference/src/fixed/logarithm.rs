@@ -13,8 +13,8 @@
 use super::normalise::normalise;
 use super::truncate::{self, trunc};
 use super::{Arithmetic, ModelError, Unreduced};
-use crate::spec::constants::{LN_2, LOG_L0, LOG_L1, LOG_L2, LOG_L3, LOG_L4, LOG_L5, LOG_L6, LOG_L7, LOG_L8};
-use crate::spec::{FixedSpec, Rounding};
+use spec::constants::{LN_2, LOG_L0, LOG_L1, LOG_L2, LOG_L3, LOG_L4, LOG_L5, LOG_L6, LOG_L7, LOG_L8};
+use spec::{FixedSpec, Rounding};
 
 /// Largest distance of the polynomial with its rounded coefficients from ln(1.5 + v); measured on a grid of 2^20 points.
 pub const FIT_ERROR: f64 = 1.774e-7;

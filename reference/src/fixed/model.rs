@@ -1,7 +1,7 @@
 use super::heads::{self, Rows};
 use super::{Arithmetic, Coins, HeadUnits, ModelError, Monitor, Parameters, Probe, dense, sgd};
-use crate::spec::{ProbePoint, SgdUnits, TrainSpec};
 use ndarray::{Array1, Array2, Axis};
+use spec::{ProbePoint, SgdUnits, TrainSpec};
 
 /// A network in training, in units.
 #[derive(Debug, Clone)]

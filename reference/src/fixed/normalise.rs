@@ -52,7 +52,7 @@ pub fn normalise(a: &mut Arithmetic, at: &str, s: &[i64], (lo, hi): (u32, u32)) 
 mod tests {
     use super::*;
     use crate::fixed::testing::World;
-    use crate::spec::Rounding::Nearest;
+    use spec::Rounding::Nearest;
 
     #[test]
     fn every_power_of_two_and_its_neighbours() {

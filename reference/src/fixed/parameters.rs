@@ -1,8 +1,8 @@
 //! Weights, biases and their velocities in units, and the way from and to real numbers.
 
 use super::ModelError;
-use crate::spec::{FixedSpec, NetworkSpec, SgdSpec};
 use ndarray::{Array, Array1, Array2, Dimension};
+use spec::{FixedSpec, NetworkSpec, SgdSpec};
 
 /// One layer in units.
 #[derive(Debug, Clone, PartialEq, Eq)]

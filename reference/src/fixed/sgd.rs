@@ -8,8 +8,8 @@
 use super::dense::matrix;
 use super::truncate::trunc;
 use super::{Arithmetic, LayerUnits, ModelError, Unreduced};
-use crate::spec::SgdUnits;
 use ndarray::{Array1, Array2};
+use spec::SgdUnits;
 
 /// Layer `l` after one step with gradients dW (scale 2f) and db (scale f).
 ///
@@ -74,8 +74,8 @@ fn tensor(
 mod tests {
     use super::*;
     use crate::fixed::testing::World;
-    use crate::spec::Rounding::{Nearest, Probabilistic};
-    use crate::spec::{FixedSpec, SgdSpec};
+    use spec::Rounding::{Nearest, Probabilistic};
+    use spec::{FixedSpec, SgdSpec};
 
     fn layer(v: &[i64], extra: u32) -> LayerUnits {
         let row = |v: &[i64]| matrix(1, v.len(), v.to_vec());

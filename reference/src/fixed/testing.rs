@@ -1,7 +1,7 @@
 //! What unit tests share: an arithmetic that owns its coins and monitor.
 
 use super::{Arithmetic, Coins, Monitor};
-use crate::spec::{FixedSpec, Rounding};
+use spec::{FixedSpec, Rounding};
 
 pub struct World {
     pub fixed: FixedSpec,

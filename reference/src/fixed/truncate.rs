@@ -8,8 +8,8 @@
 use super::monitor::UNREDUCED_LIMIT;
 use super::tape::{Replayed, Rounded};
 use super::{Arithmetic, Coins, ModelError};
-use crate::spec::Rounding;
 use rand::RngCore;
+use spec::Rounding;
 
 /// Bound on |trunc(V, s) - V / 2^s| in result units; proven. Probabilistic rounding stays strictly below.
 pub const fn error_units(rounding: Rounding) -> f64 {

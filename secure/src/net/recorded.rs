@@ -90,7 +90,7 @@ mod tests {
     use crate::party::Party;
     use crate::protocol::{multiply::multiply, truncate::truncate};
     use crate::testing::share;
-    use reference::spec::{FixedSpec, Rounding};
+    use spec::{FixedSpec, Rounding};
     use std::time::Duration;
 
     #[test]

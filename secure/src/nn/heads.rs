@@ -13,7 +13,7 @@ use crate::protocol::multiply::{dot_rows, multiply, product_by_row_parts, reshar
 use crate::protocol::select::{select, select_with_bit};
 use crate::share::{BitShare, Share};
 use futures_util::try_join;
-use reference::spec::{Head, HeadPoint, ProbePoint};
+use spec::{Head, HeadPoint, ProbePoint};
 
 const AT: &str = "head/divide";
 

@@ -8,7 +8,7 @@ use crate::party::Party;
 use crate::protocol::truncate::{truncate, truncate_product};
 use crate::share::{Parts, Share};
 use futures_util::try_join;
-use reference::spec::{ProbePoint, SgdUnits};
+use spec::{ProbePoint, SgdUnits};
 
 wide_fn! {
     /// g = M v - c g.

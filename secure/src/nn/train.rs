@@ -12,7 +12,7 @@ use crate::protocol::matmul::Left;
 use crate::protocol::multiply::dot_rows;
 use crate::protocol::reveal::reveal;
 use crate::share::{Factor, Share};
-use reference::spec::{ProbePoint, TrainSpec};
+use spec::{ProbePoint, TrainSpec};
 
 /// The logits of a batch and what backward needs: activations, as factors of two products, and masks of the hidden layers.
 struct Forward {

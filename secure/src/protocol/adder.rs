@@ -281,7 +281,7 @@ mod tests {
     use crate::testing::{open, world};
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha12Rng;
-    use reference::spec::{FixedSpec, Rounding};
+    use spec::{FixedSpec, Rounding};
 
     fn planes(v: &[u64], bits: u32) -> Vec<u64> {
         let mut out = vec![0; v.len().div_ceil(64) * bits as usize];

@@ -72,7 +72,7 @@ mod tests {
     use crate::testing::{open, share, world};
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha12Rng;
-    use reference::spec::{FixedSpec, Rounding};
+    use spec::{FixedSpec, Rounding};
 
     #[test]
     fn every_class_count_with_ties_to_the_lowest_index() {

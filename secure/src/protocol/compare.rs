@@ -70,7 +70,7 @@ mod tests {
     use crate::testing::{open, share, world};
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha12Rng;
-    use reference::spec::{FixedSpec, Rounding};
+    use spec::{FixedSpec, Rounding};
 
     #[test]
     fn the_sign_is_bit_k_minus_1_for_every_width_and_length() {

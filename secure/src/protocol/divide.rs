@@ -16,7 +16,7 @@ use crate::fault::{Fault, planted};
 use crate::party::Party;
 use crate::share::Share;
 use futures_util::try_join;
-use reference::spec::constants::DIV_A2;
+use spec::constants::DIV_A2;
 
 const ONE: i64 = 1 << 29;
 

@@ -26,7 +26,7 @@ use crate::party::{Party, PartyId};
 use crate::share::{Parts, Share};
 use crate::words::Words;
 use futures_util::try_join;
-use reference::spec::constants::{EXP_C1, EXP_C2, EXP_C3, EXP_C4};
+use spec::constants::{EXP_C1, EXP_C2, EXP_C3, EXP_C4};
 
 const FRACTION: u32 = 31;
 const INTEGER: u32 = 5;
@@ -111,7 +111,7 @@ async fn polynomial(p: &Party, r: &Share) -> Result<Share> {
 mod tests {
     use super::*;
     use crate::testing::{share, world};
-    use reference::spec::{FixedSpec, Rounding};
+    use spec::{FixedSpec, Rounding};
 
     #[test]
     fn it_takes_the_rounds_that_its_head_says() {

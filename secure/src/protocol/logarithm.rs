@@ -15,7 +15,7 @@ use crate::fault::{Fault, planted};
 use crate::party::Party;
 use crate::share::Share;
 use futures_util::try_join;
-use reference::spec::constants::{LN_2, LOG_L0, LOG_L1, LOG_L2, LOG_L3, LOG_L4, LOG_L5, LOG_L6, LOG_L7, LOG_L8};
+use spec::constants::{LN_2, LOG_L0, LOG_L1, LOG_L2, LOG_L3, LOG_L4, LOG_L5, LOG_L6, LOG_L7, LOG_L8};
 
 /// ln of every element of the column s.
 ///

@@ -25,7 +25,7 @@
 //! party 0 (x0, x1; y0, y1)   (x1 - x0)(y0 - y1)
 //! ```
 //!
-//! A product with bits costs a third of one with words on AVX-512 and less on AVX2 (`cargo bench -p secure --bench kernel`). Together that is less than
+//! A product with bits costs a third of one with words on AVX-512 and less on AVX2 (`cargo bench -p difftest-secure --bench kernel`). Together that is less than
 //! four products of words, where summing before multiplying leaves five (`multiply.rs`) or, party by party, six. Any component could be the one that is
 //! halved. With component 2 party 0 has least to do, which shares a core with party 1 in a long run on two.
 
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
     use crate::protocol::multiply::reshare;
     use crate::testing::{open, random, share, world};
-    use reference::spec::{FixedSpec, Rounding};
+    use spec::{FixedSpec, Rounding};
 
     #[test]
     fn matrix_products_transposed_and_gathered() {

@@ -130,7 +130,7 @@ pub async fn dot_rows(p: &Party, x: &Share, y: &Share) -> Result<Share> {
 mod tests {
     use super::*;
     use crate::testing::{open, random, share, world};
-    use reference::spec::{FixedSpec, Rounding};
+    use spec::{FixedSpec, Rounding};
 
     #[test]
     fn products_wrap_as_the_ring_does() {

@@ -76,7 +76,7 @@ mod tests {
     use crate::protocol::compare::sign_cost;
     use crate::protocol::convert::TO_RING;
     use crate::testing::{open, share, world};
-    use reference::spec::{FixedSpec, Rounding};
+    use spec::{FixedSpec, Rounding};
 
     /// Every power of two, its neighbours, and 0 where it may be; and no comparison more than the head of this file promises.
     #[test]

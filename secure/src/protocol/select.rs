@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::protocol::compare::sign;
     use crate::testing::{open, share, world};
-    use reference::spec::{FixedSpec, Rounding};
+    use spec::{FixedSpec, Rounding};
 
     #[test]
     fn a_bit_times_a_value_and_the_sum_over_rows() {

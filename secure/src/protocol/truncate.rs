@@ -61,7 +61,7 @@ use crate::party::{Party, PartyId};
 use crate::prg::{Draw, Ticket};
 use crate::share::{Parts, Share, zip};
 use crate::words::Words;
-use reference::spec::Rounding;
+use spec::Rounding;
 
 const STEP: &str = "truncate";
 const OFFSET: u64 = 1 << 62;
@@ -542,7 +542,7 @@ mod tests {
     use crate::testing::{open, share, world};
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha12Rng;
-    use reference::spec::FixedSpec;
+    use spec::FixedSpec;
 
     /// Boundary values first, both signs, then exact multiples and ties, then random ones of every size.
     fn operands(shift: u32) -> Vec<i64> {

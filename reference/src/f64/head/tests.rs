@@ -546,7 +546,7 @@ fn reciprocals_by_hand() {
 
 #[test]
 fn a_run_regularises_by_one_unit_of_its_format() {
-    use crate::spec::{FixedSpec, NetworkSpec, Rounding, SgdSpec};
+    use spec::{FixedSpec, NetworkSpec, Rounding, SgdSpec};
     for (fraction_bits, regulariser) in [(16, 1.0 / 65536.0), (8, 1.0 / 256.0)] {
         let head = RealHead::of(&TrainSpec {
             network: NetworkSpec { widths: vec![2, 2] },

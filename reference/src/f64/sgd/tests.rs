@@ -1,9 +1,9 @@
 use super::*;
-use crate::spec::{FixedSpec, Head, HeadPoint, NetworkSpec, Rounding, SgdSpec};
 use approx::relative_eq;
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use spec::{FixedSpec, Head, HeadPoint, NetworkSpec, Rounding, SgdSpec};
 use std::collections::BTreeMap;
 
 fn spec(head: Head, widths: &[usize], sgd: SgdSpec) -> TrainSpec {

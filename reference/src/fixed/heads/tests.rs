@@ -4,9 +4,9 @@
 use super::*;
 use crate::fixed::testing::World;
 use crate::fixed::{Coins, Tape, divide, exponential, logarithm, truncate};
-use crate::spec::{FixedSpec, Rounding};
 use Rounding::{Nearest, Probabilistic};
 use proptest::prelude::*;
+use spec::{FixedSpec, Rounding};
 
 /// ceil(0.1 2^16).
 const E: i64 = 6554;

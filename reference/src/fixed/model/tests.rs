@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::fixed::{LayerUnits, Rounded, Tape, truncate};
-use crate::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec};
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
+use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec};
 use std::collections::HashMap;
 
 fn spec(widths: &[usize], head: Head, rounding: Rounding, batch: usize, extra_velocity_bits: u32) -> TrainSpec {

@@ -1,15 +1,15 @@
 //! The comparison itself: what `difftest` does without a command.
 
 use super::training::Flags;
-use super::{Verdict, print};
-use crate::check::{error_bound, side};
-use crate::config::{self, Config, Length, Mode};
-use crate::error::Error;
-use crate::model::secure::Secure;
-use crate::replay::{Captured, Capturing, StepFile};
-use crate::report::{self, Report};
-use crate::saved::Trained;
-use crate::{freerun, lockstep, restart, saved};
+use super::{Verdict, one_of, print};
+use difftest::check::{error_bound, side};
+use difftest::config::{self, Config, Length, Mode};
+use difftest::error::Error;
+use difftest::model::secure::Secure;
+use difftest::replay::{Captured, Capturing, StepFile};
+use difftest::report::{self, Report};
+use difftest::saved::Trained;
+use difftest::{freerun, lockstep, restart, saved};
 use fixtures::Dataset;
 use indicatif::{ProgressBar, ProgressStyle};
 use reference::spec::{FixedSpec, TrainSpec};
@@ -39,7 +39,7 @@ pub struct Args {
     #[arg(long, default_value_t = 32)]
     value_bits: u32,
     /// lockstep: all sides start every step from the same weights; free: each side trains on its own
-    #[arg(long, value_enum, default_value_t = Mode::Lockstep)]
+    #[arg(long, value_parser = one_of(&Mode::ALL, Mode::name), default_value = "lockstep")]
     mode: Mode,
     /// Free mode: start again at half the learning rate if, after an epoch, a loss exceeds 100 or accuracy is below 11 % (the paper's rule)
     #[arg(long)]

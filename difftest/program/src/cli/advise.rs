@@ -2,10 +2,10 @@
 
 use super::training::Flags;
 use super::{Verdict, print};
-use crate::advise;
-use crate::config::{self, Config, Length, Mode};
-use crate::error::Error;
-use crate::report;
+use difftest::advise;
+use difftest::config::{self, Config, Length, Mode};
+use difftest::error::Error;
+use difftest::report;
 use std::path::PathBuf;
 
 /// Flags of `difftest advise`.

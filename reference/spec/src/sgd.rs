@@ -1,4 +1,4 @@
-use super::{FixedSpec, SpecError};
+use crate::{FixedSpec, SpecError};
 use serde::{Deserialize, Serialize};
 
 /// Stochastic gradient descent with momentum: v <- momentum v - lr/batch dW, w <- w + v.
@@ -102,7 +102,7 @@ impl SgdSpec {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::*;
 
     #[test]
     fn the_papers_rate_is_the_papers_encoding() {

@@ -1,4 +1,4 @@
-use super::FixedSpec;
+use crate::FixedSpec;
 use serde::{Deserialize, Serialize};
 
 /// A named tensor of one training step that can be compared between the three sides. Layers count from 1.

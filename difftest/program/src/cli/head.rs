@@ -1,12 +1,12 @@
 //! `difftest head`: one output head on given logits, by all sides, as JSON.
 
 use super::{Verdict, parse_head, parse_rounding, print};
-use crate::bound::head::HeadRules;
-use crate::bound::interval::Interval;
-use crate::compare::real;
-use crate::error::Error;
-use crate::model::real::refused;
-use crate::model::secure::{failed, tape};
+use difftest::bound::head::HeadRules;
+use difftest::bound::interval::Interval;
+use difftest::compare::real;
+use difftest::error::Error;
+use difftest::model::real::refused;
+use difftest::model::secure::{failed, tape};
 use ndarray::Array2;
 use reference::f64::RealHead;
 use reference::fixed::{Coins, Model};
@@ -216,7 +216,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         });
     }
     let mut output = Output {
-        schema: crate::report::SCHEMA,
+        schema: difftest::report::SCHEMA,
         head: args.head,
         rounding: args.rounding,
         epsilon: args.epsilon,

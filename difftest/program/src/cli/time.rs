@@ -1,10 +1,10 @@
 //! `difftest time`: secure against plaintext epochs.
 
 use super::{Verdict, parse_head, parse_rounding, print};
-use crate::config::{self, Training};
-use crate::error::Error;
-use crate::report;
-use crate::timing::{Link, Timing, run as measure, text};
+use difftest::config::{self, Training};
+use difftest::error::Error;
+use difftest::report;
+use difftest::timing::{Link, Timing, run as measure, text};
 use indicatif::{ProgressBar, ProgressStyle};
 use reference::spec::{Head, Rounding, SgdSpec};
 use std::io::IsTerminal;

@@ -1,7 +1,7 @@
 //! The flags that say what is trained and on what, shared by the commands that train one network.
 
 use super::{parse_head, parse_rounding};
-use crate::config::Training;
+use difftest::config::Training;
 use reference::spec::{Head, Rounding, SgdSpec};
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-use super::SpecError;
+use crate::SpecError;
 use serde::{Deserialize, Serialize};
 
 /// Dense layers with ReLU between them.
@@ -64,7 +64,7 @@ impl NetworkSpec {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::*;
 
     #[test]
     fn a_network_that_no_memory_holds_is_refused_by_its_size() {

@@ -1,4 +1,4 @@
-use super::SpecError;
+use crate::SpecError;
 use serde::{Deserialize, Serialize};
 
 /// How a truncation rounds.
@@ -108,7 +108,7 @@ impl FixedSpec {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::*;
 
     #[test]
     fn thresholds_are_encoded_upwards() {

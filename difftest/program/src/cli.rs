@@ -11,8 +11,9 @@ pub mod replay;
 pub mod time;
 pub mod training;
 
-use crate::error::Error;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
+use difftest::error::Error;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -119,6 +120,12 @@ pub fn print(text: &str) -> Result<(), Error> {
         }
         _ => Ok(()),
     }
+}
+
+/// A parser of one of a list of named values, which the help lists.
+fn one_of<T: Copy + Send + Sync>(all: &'static [T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(all.iter().map(|&v| name(v)))
+        .map(move |text| *all.iter().find(|&&v| name(v) == text).expect("clap has checked the name"))
 }
 
 /// Parses a name from a list of named values.

@@ -1,11 +1,11 @@
 //! `difftest replay`: one recorded training step again, on all sides.
 
 use super::{Verdict, print};
-use crate::check::Outcome;
-use crate::error::Error;
-use crate::model::secure::Secure;
-use crate::replay::{self, StepFile};
-use crate::report;
+use difftest::check::Outcome;
+use difftest::error::Error;
+use difftest::model::secure::Secure;
+use difftest::replay::{self, StepFile};
+use difftest::report;
 use reference::spec::TrainSpec;
 use std::fmt::Write;
 use std::path::PathBuf;

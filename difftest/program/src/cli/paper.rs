@@ -1,15 +1,15 @@
 //! `difftest paper`: the source paper's evaluation as a grid of independent cells.
 
-use super::{Verdict, parse_head, parse_rounding, print};
-use crate::config;
-use crate::error::Error;
-use crate::paper::cell::{Cell, Id, MOST_LAYERS, Setup, Side};
-use crate::paper::grid::{self, Grid, weight};
-use crate::paper::record::Record;
-use crate::paper::side::Data;
-use crate::paper::store::Store;
-use crate::paper::train::Event;
-use crate::paper::{Findings, grid::missing, readme};
+use super::{Verdict, one_of, parse_head, parse_rounding, print};
+use difftest::config;
+use difftest::error::Error;
+use difftest::paper::cell::{Cell, Id, MOST_LAYERS, Setup, Side};
+use difftest::paper::grid::{self, Grid, weight};
+use difftest::paper::record::Record;
+use difftest::paper::side::Data;
+use difftest::paper::store::Store;
+use difftest::paper::train::Event;
+use difftest::paper::{Findings, grid::missing, readme};
 use indicatif::{ProgressBar, ProgressStyle};
 use reference::spec::{Head, Rounding, SgdSpec};
 use std::io::IsTerminal;
@@ -82,7 +82,7 @@ struct Run {
     #[arg(long, default_value_t = 20)]
     epochs: usize,
     /// Sides
-    #[arg(long, value_delimiter = ',', value_enum, default_value = "secure,model,f64")]
+    #[arg(long, value_delimiter = ',', value_parser = one_of(&Side::ALL, Side::name), default_value = "secure,model,f64")]
     sides: Vec<Side>,
     /// How many seeds of batches and initial weights
     #[arg(long, default_value_t = 1)]
@@ -203,10 +203,10 @@ fn finished(store: &Store) -> Result<(Setup, Vec<Cell>), Error> {
 }
 
 fn table(results: &Path, save: Option<&Path>, update: Option<&Path>) -> Result<Verdict, Error> {
-    crate::report::check_output(save)?;
+    difftest::report::check_output(save)?;
     let (setup, cells) = if results.is_file() { Record::read(results)? } else { finished(&Store::open(results)?)? };
     if let Some(path) = save {
-        crate::report::write(path, Record::new(&setup, &cells).json()?.as_bytes())?;
+        difftest::report::write(path, Record::new(&setup, &cells).json()?.as_bytes())?;
     }
     let tables = readme::tables(&setup, &cells);
     let Some(path) = update else {
@@ -215,7 +215,7 @@ fn table(results: &Path, save: Option<&Path>, update: Option<&Path>) -> Result<V
     };
     let old = std::fs::read_to_string(path).map_err(Error::file(path))?;
     let new = readme::replaced(&old, &tables).map_err(|e| Error::Usage(format!("{}: {e}", path.display())))?;
-    crate::report::write(path, new.as_bytes())?;
+    difftest::report::write(path, new.as_bytes())?;
     Ok(Verdict::Holds)
 }
 

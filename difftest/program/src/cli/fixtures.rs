@@ -1,9 +1,9 @@
 //! `difftest fixtures`: recorded results, written and checked.
 
 use super::{Verdict, print};
-use crate::error::Error;
-use crate::golden;
 use clap::Subcommand;
+use difftest::error::Error;
+use difftest::golden;
 use std::path::PathBuf;
 
 /// Flags of `difftest fixtures`.

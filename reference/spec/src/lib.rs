@@ -1,6 +1,6 @@
 //! What is trained: heads, rounding, network, optimiser, and the constants of the fixed-point arithmetic.
 //!
-//! This is the only module that the secure engine takes from this crate.
+//! Nothing here knows how a step is computed: the plaintext sides and the secure engine read it, and share nothing else.
 #![doc = include_str!("../docs/arithmetic.md")]
 
 pub mod constants;

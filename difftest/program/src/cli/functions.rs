@@ -1,10 +1,10 @@
 //! `difftest functions`: proven bound, measured worst error and bias of every function, by input range.
 
 use super::{Verdict, parse_rounding, print};
-use crate::check::Outcome;
-use crate::error::Error;
-use crate::functions::{self, Row, Scope, heads};
-use crate::report;
+use difftest::check::Outcome;
+use difftest::error::Error;
+use difftest::functions::{self, Row, Scope, heads};
+use difftest::report;
 use reference::spec::{FixedSpec, Rounding};
 use serde::Serialize;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! `difftest faults`: plants faults in the secure side and shows what finds them.
 
 use super::Verdict;
-use crate::error::Error;
+use difftest::error::Error;
 use std::path::PathBuf;
 
 /// Flags of `difftest faults`.
@@ -39,7 +39,7 @@ pub fn run(_: Args) -> Result<Verdict, Error> {
 #[cfg(feature = "faults")]
 pub fn run(args: Args) -> Result<Verdict, Error> {
     use super::print;
-    use crate::{faults, report};
+    use difftest::{faults, report};
     use secure::fault::Fault;
 
     if args.steps == 0 {

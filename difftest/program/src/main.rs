@@ -1,0 +1,7 @@
+//! The `difftest` program: the command line of the library `difftest`.
+
+mod cli;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

@@ -1,5 +1,0 @@
-//! The `difftest` program; everything is in the library.
-
-fn main() -> std::process::ExitCode {
-    difftest::main()
-}
