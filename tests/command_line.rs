@@ -49,7 +49,7 @@ fn a_plain_run_passes_every_check_and_reports_as_text_and_json() {
     }
     assert!(output.stderr.is_empty(), "no progress bar where there is no terminal");
     let report: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
-    assert_eq!(report["schema"], 1);
+    assert_eq!(report["schema"], 2);
     assert_eq!(report["insecure"], false);
     assert_eq!(report["steps"], 10);
     let logits = report["tensors"].as_array().unwrap().iter().find(|t| t["tensor"] == "logits").unwrap();
@@ -105,7 +105,7 @@ fn a_fixed_seed_is_called_insecure_and_repeats_the_run() {
         assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
         let mut report: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
         assert_eq!(report["insecure"], true);
-        for side in ["f64", "integer", "secure"] {
+        for side in ["real", "integer", "secure"] {
             report["cost"][side]["seconds"] = Value::from(0);
         }
         report
@@ -133,7 +133,7 @@ fn what_means_nothing_is_refused_with_its_limit() {
         (&["--lr", "1e-12"], "rounds to 0 in fixed point"),
         (&["--momentum", "1"], "[0, 1)"),
         (&["--lr", "-1"], "must be a positive number"),
-        (&["advise", "--layers", "1", "--lr", "0.0000305", "--steps", "5"], "f64 itself is at chance"),
+        (&["advise", "--layers", "1", "--lr", "0.0000305", "--steps", "5"], "the real side itself is at chance"),
         (&["replay", "x.json", "--shrink", "/nowhere/at/all/y.json"], "no folder"),
         (&["--steps", "0"], "--steps is 0"),
         (&["--steps", "3", "--step", "3"], "steps 0 to 2"),
@@ -221,7 +221,7 @@ fn head_answers_for_every_side_inside_the_bound() {
             assert_eq!((&value["bit_exact"], &value["inside_bound"]), (&Value::from(true), &Value::from(true)));
             for row in value["rows"].as_array().unwrap() {
                 for k in 0..3 {
-                    let real = row["f64"]["gradient"][k].as_f64().unwrap();
+                    let real = row["real"]["gradient"][k].as_f64().unwrap();
                     let secure = row["secure"]["gradient"][k].as_f64().unwrap();
                     let bound = row["bound"][k].as_f64().unwrap();
                     assert_eq!(row["integer"]["gradient"][k], row["secure"]["gradient"][k]);
@@ -234,25 +234,25 @@ fn head_answers_for_every_side_inside_the_bound() {
     }
     let value = answer(&with_input(&["head", "--head", "relu-prob", "--input", "-"], input));
     assert_eq!(value["rows"][0]["ambiguous"], serde_json::json!([false, false, false]));
-    assert_eq!(value["rows"][2]["f64"]["loss"], Value::Null, "infinite");
+    assert_eq!(value["rows"][2]["real"]["loss"], Value::Null, "infinite");
     // 0.099999 is below eps, but its nearest integer, 6554 units, is the threshold: the sides legitimately differ there, and only there.
     let near = r#"{"logits": [[0.099999, 0.5, -2.0]], "labels": [0]}"#;
     let output = with_input(&["head", "--head", "relu-prob", "--input", "-"], near);
     let row = &answer(&output)["rows"][0];
     assert_eq!((output.status.code(), &row["ambiguous"]), (Some(0), &serde_json::json!([true, false, false])));
-    assert_eq!(row["f64"]["gradient"][0], -1.0);
+    assert_eq!(row["real"]["gradient"][0], -1.0);
     assert!(row["secure"]["gradient"][0].as_f64().unwrap() < -8.0, "1/0.6 - 1/0.1");
 }
 
 #[test]
-fn head_says_which_logit_does_not_fit_and_f64_answers_alone() {
+fn head_says_which_logit_does_not_fit_and_the_real_side_answers_alone() {
     let input = r#"{"logits": [[0, 1], [1e6, 0]], "labels": [1, 0]}"#;
     let output = with_input(&["head", "--head", "softmax", "--input", "-"], input);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2));
-    assert!(text.contains("row 1, class 0") && text.contains("--side f64"), "{text}");
-    let value = answer(&with_input(&["head", "--head", "softmax", "--input", "-", "--side", "f64"], input));
-    assert_eq!(value["rows"][1]["f64"]["probabilities"], serde_json::json!([1.0, 0.0]));
+    assert!(text.contains("row 1, class 0") && text.contains("--side real"), "{text}");
+    let value = answer(&with_input(&["head", "--head", "softmax", "--input", "-", "--side", "real"], input));
+    assert_eq!(value["rows"][1]["real"]["probabilities"], serde_json::json!([1.0, 0.0]));
     assert_eq!(value["rows"][1]["secure"], Value::Null);
 }
 

@@ -1,8 +1,8 @@
 //! Every head, rounding and depth in lock-step on real MNIST batches: the secure result is the integer model's, and inside its bound.
 
-use difftest::config::{Config, Mode, Training};
-use difftest::lockstep;
-use difftest::model::secure::Secure;
+use difftest::config::{Config, Training};
+use difftest::run::lockstep;
+use difftest::side::secure::Secure;
 use reference::spec::{Head, Rounding, SgdSpec};
 
 #[test]
@@ -17,18 +17,7 @@ fn every_head_rounding_and_depth_is_bit_exact_and_inside_its_bound() {
                 let training = Training { head, layers, hidden: 128, rounding, epsilon: 0.1, sgd: SgdSpec::default() };
                 let spec = training.spec(784).unwrap();
                 let mut secure = Secure::start(spec.clone(), None, true).unwrap();
-                let config = Config {
-                    spec,
-                    mode: Mode::Lockstep,
-                    steps: 3,
-                    seed: 11,
-                    insecure_seed: None,
-                    data: None,
-                    only_step: None,
-                    only_probe: None,
-                    loaded: None,
-                    replayed: None,
-                };
+                let config = Config::new(spec, 3, 11);
                 let found = lockstep::run(&config, &data, &mut secure, |_| ()).unwrap();
                 for check in found.checks.iter().filter(|c| c.name != "divergence") {
                     assert!(check.passed, "{}: {check:?}", config.command(""));

@@ -6,17 +6,19 @@
 //! smallest value bits at that precision, by bisection; its last two trials are a format that passes and the one below that does not.
 
 use crate::check::Outcome;
-use crate::check::divergence::{Verdict, Watch};
+use crate::check::divergence::{Evidence, Verdict};
 use crate::check::range::Range;
 use crate::compare::real;
 use crate::config::{Config, Mode};
 use crate::error::Error;
-use crate::lockstep::{self, Evaluation};
-use crate::model::integer::Integer;
-use crate::model::real::Real;
-use crate::model::secure::Secure;
-use crate::model::{Model, Tensors, execution_order};
-use crate::{generate, report, watch};
+use crate::evaluation::Evaluation;
+use crate::explain::health;
+use crate::run::lockstep;
+use crate::side::integer::Integer;
+use crate::side::real::Real;
+use crate::side::secure::Secure;
+use crate::side::{Side, Tensors};
+use crate::{generate, report};
 use fixtures::Dataset;
 use reference::fixed::{Coins, Tape};
 use reference::spec::{FixedSpec, HeadPoint, ProbePoint, SgdUnits, TrainSpec};
@@ -41,9 +43,9 @@ const VALUE_BITS: u32 = 32;
 pub struct Extent {
     /// Its name.
     pub tensor: String,
-    /// Smallest and largest element of f64.
-    pub f64: (f64, f64),
-    /// The same of the integer model, real.
+    /// Smallest and largest element of the real side.
+    pub real: (f64, f64),
+    /// Smallest and largest element of the integer side, as reals.
     pub integer: (f64, f64),
     /// Bits of the largest magnitude, in units of the tensor's scale.
     pub bits: u32,
@@ -82,11 +84,11 @@ pub struct Advice {
     /// Steps of each training.
     pub steps: usize,
     /// Part of the test set that f64 classifies correctly.
-    pub f64_accuracy: f64,
+    pub real_accuracy: f64,
     /// Extents at the starting format.
     pub profile: Vec<Extent>,
     /// The last step at the starting format.
-    pub health: Vec<watch::Layer>,
+    pub health: Vec<health::Layer>,
     /// Every format that was tried.
     pub trials: Vec<Trial>,
     /// The smallest format that passes.
@@ -135,7 +137,7 @@ struct Training<'a> {
     config: &'a Config,
     data: &'a Dataset,
     batches: Vec<Vec<u32>>,
-    f64_accuracy: f64,
+    real_accuracy: f64,
     trials: Vec<Trial>,
 }
 
@@ -146,7 +148,7 @@ impl<'a> Training<'a> {
 
     /// Accuracy below which a format does not pass.
     fn least_accuracy(&self) -> f64 {
-        let (p, n) = (self.f64_accuracy, self.data.test.len() as f64);
+        let (p, n) = (self.real_accuracy, self.data.test.len() as f64);
         p - DEVIATIONS * (2.0 * p * (1.0 - p) / n).sqrt()
     }
 
@@ -171,7 +173,7 @@ impl<'a> Training<'a> {
     }
 
     fn train(&self, side: &mut Integer, trial: &mut Trial, seen: &mut impl FnMut(&Tensors<i64>)) -> Result<(), Error> {
-        let (mut range, mut watch) = (Range::default(), Watch::new("integer", trial.fixed));
+        let (mut range, mut watch) = (Range::default(), Evidence::new("integer", trial.fixed));
         for (step, rows) in self.batches.iter().enumerate() {
             let batch = generate::rows(&self.data.train, rows, trial.fixed);
             let done = side.step(&batch, Tape::default())?;
@@ -220,16 +222,16 @@ pub fn run(config: &Config, data: &Dataset) -> Result<Advice, Error> {
     for rows in &batches {
         reals.step(&f64_side.step(&generate::rows(&data.train, rows, spec.fixed), Tape::default())?.tensors);
     }
-    let f64_accuracy = Evaluation::of(data, spec.fixed).accuracy(&mut f64_side)?;
+    let real_accuracy = Evaluation::of(data, spec.fixed).accuracy(&mut f64_side)?;
     let classes = spec.network.classes();
-    if f64_accuracy < 2.0 / classes as f64 {
+    if real_accuracy < 2.0 / classes as f64 {
         return Err(Error::Usage(format!(
-            "f64 itself is at chance after {} steps ({:.2} % of {classes} classes), so no format can be judged by training; take more --steps or another --lr",
+            "the real side itself is at chance after {} steps ({:.2} % of {classes} classes), so no format can be judged by training; take more --steps or another --lr",
             config.steps,
-            100.0 * f64_accuracy
+            100.0 * real_accuracy
         )));
     }
-    let mut training = Training { config, data, batches, f64_accuracy, trials: Vec::new() };
+    let mut training = Training { config, data, batches, real_accuracy, trials: Vec::new() };
 
     let mut last = Tensors::new();
     training.trial(spec.fixed, |tensors| {
@@ -252,13 +254,11 @@ pub fn run(config: &Config, data: &Dataset) -> Result<Advice, Error> {
             training.smallest(f + 5, VALUE_BITS, |value_bits| FixedSpec { fraction_bits: f, value_bits })?;
         smallest = Some(FixedSpec { fraction_bits: f, value_bits });
     }
-    let mut profile: Vec<_> = integers.0.iter().collect();
-    profile.sort_by_key(|(point, _)| execution_order(point));
     let extent = |(point, &(lo, hi)): (&ProbePoint, &(i64, i64))| {
         let scale = point.scale(spec.fixed, spec.sgd.extra_velocity_bits);
         Extent {
             tensor: point.to_string(),
-            f64: reals.0.get(point).copied().unwrap_or_default(),
+            real: reals.0.get(point).copied().unwrap_or_default(),
             integer: (real(lo, scale), real(hi, scale)),
             bits: u64::BITS - lo.unsigned_abs().max(hi.unsigned_abs()).leading_zeros(),
             allowed: allowed(point, spec, &units),
@@ -273,9 +273,9 @@ pub fn run(config: &Config, data: &Dataset) -> Result<Advice, Error> {
         command: config.command(&format!("--mode free --steps {}", config.steps)),
         spec: spec.clone(),
         steps: config.steps,
-        f64_accuracy,
-        profile: profile.into_iter().map(extent).collect(),
-        health: watch::layers(spec, &last, |v| v as f64, true)?,
+        real_accuracy,
+        profile: integers.0.iter().map(extent).collect(),
+        health: health::layers(spec, &last, |v| v as f64, true)?,
         trials: training.trials,
         smallest,
         confirmed,
@@ -301,8 +301,8 @@ pub fn text(advice: &Advice) -> String {
         format(start),
         advice.steps,
         "tensor",
-        "f64 min",
-        "f64 max",
+        "real min",
+        "real max",
         "integer min",
         "integer max",
         "bits",
@@ -314,8 +314,8 @@ pub fn text(advice: &Advice) -> String {
             out,
             "{:<26} {:>12.5} {:>12.5} {:>12.5} {:>12.5} {:>5} {:>8} {:>9}",
             e.tensor,
-            e.f64.0,
-            e.f64.1,
+            e.real.0,
+            e.real.1,
             e.integer.0,
             e.integer.1,
             e.bits,
@@ -338,7 +338,7 @@ pub fn text(advice: &Advice) -> String {
     if advice.health.iter().any(|h| h.stuck.is_some_and(|s| s > 0.0)) && advice.spec.sgd.extra_velocity_bits == 0 {
         out.push_str("  --velocity-bits 8 keeps velocities finer and lets them decay\n");
     }
-    let _ = writeln!(out, "\nformats tried; f64 reaches {:.2} %", 100.0 * advice.f64_accuracy);
+    let _ = writeln!(out, "\nformats tried; real reaches {:.2} %", 100.0 * advice.real_accuracy);
     for t in &advice.trials {
         let accuracy = t.accuracy.map_or(format!("stopped at step {}", t.steps), |a| format!("{:.2} %", 100.0 * a));
         let verdict = t.failure.as_ref().map_or("passes".into(), |f| format!("fails: {f}"));
@@ -394,18 +394,7 @@ mod tests {
     fn config(rounding: Rounding) -> Config {
         let sgd = SgdSpec { batch: 20, learning_rate: 0.5, ..SgdSpec::default() };
         let training = config::Training { head: Head::Softmax, layers: 1, hidden: 8, rounding, epsilon: 0.1, sgd };
-        Config {
-            spec: training.spec(16).unwrap(),
-            mode: Mode::Free,
-            steps: 60,
-            seed: 2,
-            insecure_seed: None,
-            data: None,
-            only_step: None,
-            only_probe: None,
-            loaded: None,
-            replayed: None,
-        }
+        Config { mode: Mode::Free, ..Config::new(training.spec(16).unwrap(), 60, 2) }
     }
 
     #[test]
@@ -413,7 +402,7 @@ mod tests {
         let (config, data) = (config(Rounding::Probabilistic), data());
         let advice = run(&config, &data).unwrap();
         let smallest = advice.smallest.expect("the data is easy");
-        assert!(advice.holds() && advice.f64_accuracy > 0.9, "{}", text(&advice));
+        assert!(advice.holds() && advice.real_accuracy > 0.9, "{}", text(&advice));
         let trial = |f, k| {
             let found = advice.trials.iter().find(|t| (t.fixed.fraction_bits, t.fixed.value_bits) == (f, k));
             found.map(|t| t.failure.is_none())

@@ -5,9 +5,6 @@ pub mod divergence;
 pub mod error_bound;
 pub mod gradient_bound;
 pub mod range;
-pub mod rounding;
-pub mod side;
-pub mod transcript;
 
 use serde::Serialize;
 

@@ -140,6 +140,22 @@ impl Length {
 }
 
 impl Config {
+    /// A lock-step run of `steps` steps on MNIST as shipped, with batches and initial weights from `seed`: every tensor of every step is compared.
+    pub fn new(spec: TrainSpec, steps: usize, seed: u64) -> Self {
+        Config {
+            spec,
+            mode: Mode::Lockstep,
+            steps,
+            seed,
+            insecure_seed: None,
+            data: None,
+            only_step: None,
+            only_probe: None,
+            loaded: None,
+            replayed: None,
+        }
+    }
+
     /// The command line that repeats this run, with `extra` flags.
     pub fn command(&self, extra: &str) -> String {
         if let Some(file) = &self.replayed {
@@ -183,6 +199,13 @@ fn shell_word(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
+/// A run of one step of a small network with two layers, for tests.
+#[cfg(test)]
+pub fn small(head: Head, rounding: Rounding) -> Config {
+    let training = Training { head, layers: 2, hidden: 8, rounding, epsilon: 0.1, sgd: SgdSpec::default() };
+    Config::new(training.spec(16).expect("a valid specification"), 1, 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,18 +223,7 @@ mod tests {
 
     #[test]
     fn a_command_line_says_what_differs_from_the_defaults() {
-        let config = Config {
-            spec: training().spec(784).unwrap(),
-            mode: Mode::Lockstep,
-            steps: 10,
-            seed: 7,
-            insecure_seed: None,
-            data: Some("a b".into()),
-            only_step: None,
-            only_probe: None,
-            loaded: None,
-            replayed: None,
-        };
+        let config = Config { data: Some("a b".into()), ..Config::new(training().spec(784).unwrap(), 10, 7) };
         assert_eq!(
             config.command("--step 3"),
             "difftest --head relu-grad --layers 2 --rounding nearest --data 'a b' --seed 7 --step 3"

@@ -2,7 +2,7 @@
 
 use crate::compare::real;
 use crate::error::Error;
-use crate::model::Batch;
+use crate::side::Batch;
 use fixtures::Split;
 use ndarray::{Array1, Array2};
 use reference::fixed::{LayerValues, Parameters};

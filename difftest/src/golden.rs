@@ -12,11 +12,11 @@
 use crate::config::{Training, data};
 use crate::error::Error;
 use crate::generate;
-use crate::model::integer::Integer;
-use crate::model::real::Real;
-use crate::model::secure::Secure;
-use crate::model::{Model, Tensors, execution_order};
-use crate::report;
+use crate::output;
+use crate::side::integer::Integer;
+use crate::side::real::Real;
+use crate::side::secure::Secure;
+use crate::side::{Side, Tensors};
 use ndarray::Array2;
 use reference::fixed::{Coins, Tape};
 use reference::spec::{Head, ProbePoint, Rounding, SgdSpec, TrainSpec};
@@ -107,7 +107,7 @@ impl Case {
         let spec = self.training.spec(data.train.inputs())?;
         let start = generate::initial(&spec, SEED)?;
         let mut f64_side = Real::new(spec.clone(), &start)?;
-        let mut fixed: Box<dyn Model<Value = i64>> = match spec.rounding {
+        let mut fixed: Box<dyn Side<Value = i64>> = match spec.rounding {
             Rounding::Nearest => Box::new(Secure::start(spec.clone(), None, true)?),
             Rounding::Probabilistic => Box::new(Integer::with_coins(spec.clone(), Coins::seeded(SEED))?),
         };
@@ -123,13 +123,11 @@ impl Case {
 
     fn record(&self) -> Result<Golden, Error> {
         let (spec, reals, integers) = self.run()?;
-        let mut points: Vec<_> = integers.keys().copied().collect();
-        points.sort_by_key(execution_order);
-        let tensors = points
+        let tensors = integers
             .iter()
-            .map(|point| {
+            .map(|(point, units)| {
                 let scale = point.scale(spec.fixed, spec.sgd.extra_velocity_bits);
-                record(point, scale, &integers[point], &reals[point])
+                record(point, scale, units, &reals[point])
             })
             .collect();
         let integers_from = match spec.rounding {
@@ -184,7 +182,7 @@ pub fn generate(case: &Case, dir: &Path) -> Result<(), Error> {
     let mut text =
         serde_json::to_string_pretty(&case.record()?).expect("strings, numbers and lists always have a JSON form");
     text.push('\n');
-    report::write(&case.path(dir), text.as_bytes())
+    output::write(&case.path(dir), text.as_bytes())
 }
 
 /// Runs a case again. `None`: as recorded; otherwise the first tensor and index that changed.

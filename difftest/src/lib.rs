@@ -9,35 +9,38 @@
 //! * *ambiguous*: jumping with a comparison whose operand is within its bound of the threshold.
 //!
 //! # Map
-//! A [`config`] says what a run is; [`lockstep`] and [`freerun`] run the sides ([`model`]) on inputs from
-//! [`generate`]; [`bound`] walks along with the f64 side; [`compare`] turns elements into verdicts ([`branch`]: the undecided ones);
-//! [`check`] gathers them; [`report`] and [`failure`] tell; [`golden`] records; [`saved`] keeps trained models.
+//! * What is run: [`config`], [`generate`] (batches and initial weights), [`side`] (the trait [`side::Side`]; `real`, `integer` and `secure`
+//!   implement it), [`run`] (lock-step and free runs).
+//! * What is proven and judged: [`bound`] (error bounds, computed along with the real side), [`compare`] (elements into verdicts), [`branch`] (elements
+//!   that hang on a comparison), [`check`] (the named checks), [`experiment`] (the checks of coins and messages), [`statistics`], [`evaluation`].
+//! * What is explained: [`explain`] (cause and origin of a difference, health of a training), [`failure`] (the text of one failure), [`report`].
+//! * What is kept: [`golden`] (recorded results), [`checkpoint`] (trained models), [`replay`] (one step in a file), [`output`] (whole files or none).
+//! * What else is measured: [`advise`] (number formats), [`functions`], [`timing`], [`paper`]; [`error`] ends a run that has no verdict.
 //!
 //! Values are never repaired before they are compared.
 
 pub mod advise;
 pub mod bound;
 pub mod branch;
-pub mod budget;
 pub mod check;
+pub mod checkpoint;
 pub mod compare;
 pub mod config;
 pub mod error;
+pub mod evaluation;
+pub mod experiment;
+pub mod explain;
 pub mod failure;
 #[cfg(feature = "faults")]
 pub mod faults;
-pub mod freerun;
 pub mod functions;
 pub mod generate;
 pub mod golden;
-pub mod lockstep;
-pub mod model;
-pub mod operation;
+pub mod output;
 pub mod paper;
 pub mod replay;
 pub mod report;
-pub mod restart;
-pub mod saved;
+pub mod run;
+pub mod side;
 pub mod statistics;
 pub mod timing;
-pub mod watch;

@@ -10,12 +10,12 @@ use crate::check::gradient_bound::GradientBound;
 use crate::check::range::Range;
 use crate::check::{Outcome, error_bound};
 use crate::compare::real;
-use crate::config::{Config, Mode};
+use crate::config::Config;
 use crate::error::Error;
-use crate::model::integer::Integer;
-use crate::model::real::Real;
-use crate::model::{Batch, Model, Opens, Step, Tensors};
-use crate::operation::Truncated;
+use crate::explain::origin::Truncated;
+use crate::side::integer::Integer;
+use crate::side::real::Real;
+use crate::side::{Batch, Opens, Side, Step, Tensors};
 use ndarray::{Array1, Array2};
 use reference::fixed::{LayerUnits, Parameters, Rounded, Tape};
 use reference::spec::{ProbePoint, TrainSpec};
@@ -265,18 +265,7 @@ impl StepFile {
     }
 
     fn config(&self) -> Config {
-        Config {
-            spec: self.spec.clone(),
-            mode: Mode::Lockstep,
-            steps: self.step + 1,
-            seed: self.seed,
-            insecure_seed: None,
-            data: None,
-            only_step: None,
-            only_probe: None,
-            loaded: None,
-            replayed: Some(self.path.clone()),
-        }
+        Config { replayed: Some(self.path.clone()), ..Config::new(self.spec.clone(), self.step + 1, self.seed) }
     }
 
     fn batch_units(&self) -> Batch {
@@ -301,7 +290,7 @@ impl<S> Capturing<S> {
     }
 }
 
-impl<S: Opens> Model for Capturing<S> {
+impl<S: Opens> Side for Capturing<S> {
     type Value = i64;
 
     fn name(&self) -> &'static str {
@@ -481,9 +470,9 @@ fn fewest(mut all: Vec<usize>, mut fails: impl FnMut(&[usize]) -> Result<bool, E
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::side::config;
+    use crate::config::small as config;
     use crate::generate;
-    use crate::model::secure::Secure;
+    use crate::side::secure::Secure;
     use ndarray::{Axis, s};
     use reference::spec::{Head, Rounding, SgdSpec};
 
@@ -509,7 +498,7 @@ mod tests {
     /// A side that is one unit off in the first logit of every row with label 4.
     struct Planted(Secure);
 
-    impl Model for Planted {
+    impl Side for Planted {
         type Value = i64;
         fn name(&self) -> &'static str {
             "secure"

@@ -165,6 +165,14 @@ pub fn repeats(words: &[u64]) -> Repeats {
     Repeats { words: words.len() as u64, repeated, first, log2_p: (repeated as f64 * pairs).min(0.0) }
 }
 
+/// The median, of an even number the mean of the middle two; `None` of nothing.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let last = sorted.len().checked_sub(1)?;
+    Some((sorted[last / 2] + sorted[last.div_ceil(2)]) / 2.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,12 +4,13 @@
 //! is evaluated once, after the last epoch, and is not part of any time.
 
 use crate::error::Error;
-use crate::freerun::Trains;
+use crate::evaluation::Evaluation;
 use crate::generate;
-use crate::lockstep::{Evaluation, median};
-use crate::model::Model;
-use crate::model::real::Real;
-use crate::model::secure::Secure;
+use crate::side::Side;
+use crate::side::Trains;
+use crate::side::real::Real;
+use crate::side::secure::Secure;
+use crate::statistics::median;
 use fixtures::Dataset;
 use ndarray::{Array2, Axis};
 use reference::spec::TrainSpec;
@@ -127,7 +128,7 @@ pub fn run(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> 
     let pixels = generate::rounded(&data.train, &rows, spec.fixed);
     let mut plain = Real::new(spec.clone(), &start)?;
 
-    let (mut epochs, mut cost) = (Vec::new(), crate::model::Spent::default());
+    let (mut epochs, mut cost) = (Vec::new(), crate::side::Spent::default());
     for done in 0..timing.epochs {
         let batches: Vec<Vec<u32>> = all.by_ref().take(steps).collect();
         let clock = Instant::now();

@@ -25,7 +25,7 @@ use super::head::{Decision, HeadRules, RowEnclosure};
 use super::interval::Interval;
 use super::{Errors, encoding, gamma};
 use crate::branch::{Ambiguity, Branch};
-use crate::model::Tensors;
+use crate::side::Tensors;
 use ndarray::{Array2, Axis, Zip};
 use reference::fixed::LayerValues;
 use reference::spec::{Head, HeadPoint, ProbePoint, SpecError, TrainSpec};
@@ -299,9 +299,9 @@ fn update(
 pub(super) mod tests {
     use super::*;
     use crate::compare::{self, Comparison};
-    use crate::model::integer::Integer;
-    use crate::model::real::Real;
-    use crate::model::{Batch, Model, Opens};
+    use crate::side::integer::Integer;
+    use crate::side::real::Real;
+    use crate::side::{Batch, Opens, Side};
     use ndarray::Array1;
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha12Rng;

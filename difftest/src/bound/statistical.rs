@@ -55,7 +55,7 @@ use super::head::{Decision, HeadRules};
 use super::interval::Interval;
 use super::network::Bounds;
 use super::{Errors, encoding, gamma};
-use crate::model::Tensors;
+use crate::side::Tensors;
 use ndarray::{Array2, ArrayView2, Axis, Zip};
 use reference::fixed::LayerValues;
 use reference::spec::{Head, ProbePoint, Rounding, SpecError, TrainSpec};

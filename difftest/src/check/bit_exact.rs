@@ -4,11 +4,12 @@ use super::Outcome;
 use crate::compare::{first_difference, place};
 use crate::config::Config;
 use crate::error::Error;
+use crate::explain::origin::{FirstDifference, Truncated, affects, first_difference_of_operands};
 use crate::failure::{Failure, Sides};
-use crate::model::{Tensors, execution_order};
-use crate::operation::{Parted, Truncated, affects, first_parted};
+use crate::side::Tensors;
 use reference::fixed::Replayed;
 use reference::spec::ProbePoint;
+use std::collections::BTreeSet;
 
 /// Gathers mismatches.
 #[derive(Debug, Default)]
@@ -17,7 +18,7 @@ pub struct BitExact {
     mismatches: u64,
     steps: usize,
     first: Option<String>,
-    parted: Option<Parted>,
+    parted: Option<FirstDifference>,
     recorded: bool,
 }
 
@@ -25,7 +26,7 @@ impl BitExact {
     /// Before a step's tensors: the first truncation that the sides feed differently, for the text of a failure.
     pub fn truncations(&mut self, integer: &[Replayed], secure: &[Truncated], layers: usize) {
         self.recorded = !secure.is_empty();
-        self.parted = first_parted(integer, secure, layers);
+        self.parted = first_difference_of_operands(integer, secure, layers);
     }
 
     /// Compares one step's tensors. A tensor that only one side has is a mismatch.
@@ -38,9 +39,7 @@ impl BitExact {
         wanted: impl Fn(&ProbePoint) -> bool,
     ) {
         self.steps += 1;
-        let mut points: Vec<_> = integer.keys().chain(secure.keys()).filter(|p| wanted(p)).collect();
-        points.sort_by_key(|p| execution_order(p));
-        points.dedup();
+        let points: BTreeSet<_> = integer.keys().chain(secure.keys()).filter(|p| wanted(p)).collect();
         for point in points {
             let (Some(a), Some(b)) = (integer.get(point), secure.get(point)) else {
                 self.mismatches += 1;

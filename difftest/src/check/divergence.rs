@@ -4,7 +4,7 @@
 use super::Outcome;
 use crate::compare::place;
 use crate::config::Config;
-use crate::model::Tensors;
+use crate::side::Tensors;
 use ndarray::Array2;
 use reference::spec::{FixedSpec, ProbePoint};
 use serde::{Deserialize, Serialize};
@@ -65,8 +65,8 @@ impl std::fmt::Display for Verdict {
 
 /// One side's evidence.
 #[derive(Debug, Clone)]
-pub struct Watch {
-    /// `f64`, `integer` or `secure`.
+pub struct Evidence {
+    /// `real`, `integer` or `secure`.
     pub side: &'static str,
     limit: f64,
     grows: Option<Verdict>,
@@ -75,11 +75,11 @@ pub struct Watch {
     dead_layer: Option<usize>,
 }
 
-impl Watch {
+impl Evidence {
     /// Nothing seen yet.
     pub fn new(side: &'static str, fixed: FixedSpec) -> Self {
         let limit = fixed.limit() as f64 / fixed.one() as f64;
-        Watch { side, limit, grows: None, range: None, non_finite: None, dead_layer: None }
+        Evidence { side, limit, grows: None, range: None, non_finite: None, dead_layer: None }
     }
 
     /// Looks at one tensor (reals) of a step.
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn causes_are_told_apart_and_the_first_step_is_kept() {
-        let watch = || Watch::new("f64", FixedSpec::default());
+        let watch = || Evidence::new("real", FixedSpec::default());
         let logits = |v: f64| Tensors::from([(ProbePoint::Logits, array![[0.0, v]])]);
 
         let mut w = watch();

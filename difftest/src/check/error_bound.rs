@@ -9,7 +9,7 @@ use crate::compare::{self, Comparison, place};
 use crate::config::Config;
 use crate::error::Error;
 use crate::failure::{Failure, Sides};
-use crate::model::{Batch, Tensors, execution_order};
+use crate::side::{Batch, Tensors};
 use reference::fixed::LayerValues;
 use reference::spec::{Head, ProbePoint, TrainSpec};
 use std::collections::BTreeMap;
@@ -120,10 +120,8 @@ pub type Comparisons = BTreeMap<ProbePoint, Comparison>;
 
 /// The text of the first element outside: the first step, and within it the tensor that is computed first.
 fn first(config: &Config, tensors: &Comparisons, kind: &str) -> Option<String> {
-    let first = tensors
-        .iter()
-        .filter_map(|(p, c)| c.first_outside.as_ref().map(|f| (p, f)))
-        .min_by_key(|(p, f)| (f.0, execution_order(p)));
+    let first =
+        tensors.iter().filter_map(|(p, c)| c.first_outside.as_ref().map(|f| (p, f))).min_by_key(|(p, f)| (f.0, *p));
     first.map(|(point, (step, e))| {
         let scale = point.scale(config.spec.fixed, config.spec.sgd.extra_velocity_bits);
         let unit = 2f64.powi(config.spec.fixed.fraction_bits as i32);

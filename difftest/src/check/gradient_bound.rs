@@ -53,7 +53,7 @@ impl GradientBound {
                     check: "gradient-bound",
                     at: format!("step {step}, {}", place(&ProbePoint::HeadGradient, index)),
                     sides: Sides { real: Some(g), integer: None, secure: Some(units), scale },
-                    what: format!("f64 must be within {limit}, secure within {allowed}"),
+                    what: format!("real must be within {limit}, secure within {allowed}"),
                     repeat: format!("--step {step} --probe head_gradient"),
                 };
                 self.first = Some(failure.text(config));
@@ -71,15 +71,13 @@ impl GradientBound {
         let (real, limit) = (self.largest_real, limit(&config.spec));
         match self.largest_secure {
             None if self.first.is_none() => {
-                let summary = format!(
-                    "largest |gradient| {real:.6} in f64; the head promises {limit}; secure: no step was judged"
-                );
+                let summary =
+                    format!("largest |gradient| {real:.6} real; the head promises {limit}; secure: no step was judged");
                 Outcome::open("gradient-bound", summary)
             }
             secure => {
                 let secure = secure.map_or("-".into(), |v| format!("{v:.6}"));
-                let summary =
-                    format!("largest |gradient| {real:.6} in f64, {secure} secure; the head promises {limit}");
+                let summary = format!("largest |gradient| {real:.6} real, {secure} secure; the head promises {limit}");
                 Outcome::new("gradient-bound", summary, self.first)
             }
         }

@@ -1,12 +1,12 @@
 //! Faults seen from training: lock-step as users run it, on a small network, and an epoch without probes.
 
 use super::lab::Finding;
-use crate::config::{Config, Mode};
+use crate::config::Config;
 use crate::error::Error;
-use crate::lockstep;
-use crate::model::secure::Secure;
-use crate::model::{Model, Opens};
-use crate::{freerun::Trains, generate};
+use crate::run::lockstep;
+use crate::side::secure::Secure;
+use crate::side::{Opens, Side};
+use crate::{generate, side::Trains};
 use fixtures::{Dataset, Split};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
@@ -41,18 +41,7 @@ fn spec(head: Head, rounding: Rounding, layers: usize, hidden: usize, batch: usi
 /// The first check that fails within `steps` lock-step steps.
 fn first_failure(spec: TrainSpec, steps: usize, seed: u64, data: &Dataset) -> Result<Option<Finding>, Error> {
     let what = format!("{}, {} layers, {}", spec.head, spec.network.layers(), spec.rounding);
-    let config = Config {
-        spec: spec.clone(),
-        mode: Mode::Lockstep,
-        steps,
-        seed,
-        insecure_seed: None,
-        data: None,
-        only_step: None,
-        only_probe: None,
-        loaded: None,
-        replayed: None,
-    };
+    let config = Config::new(spec.clone(), steps, seed);
     let found = Secure::start(spec, None, true).and_then(|mut s| lockstep::run(&config, data, &mut s, |_| ()));
     let finding = |check, detail: String| {
         let after = detail.split("step ").nth(1).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use crate::check::divergence::Verdict;
 use crate::error::Error;
-use crate::lockstep::median;
+use crate::statistics::median;
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

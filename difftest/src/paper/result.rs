@@ -4,6 +4,8 @@ use super::cell::{Cell, Epoch, Id, Machine, Nearness, Setup, Side};
 use super::claims::{self, Claim};
 use super::{sketch, table1, table2};
 use crate::error::Error;
+use crate::output;
+#[cfg(feature = "html")]
 use crate::report;
 use reference::spec::{NetworkSpec, Rounding};
 use serde::Serialize;
@@ -138,7 +140,7 @@ impl Findings {
     /// Names the file.
     pub fn write(&self, dir: &Path) -> Result<(), Error> {
         let json = serde_json::to_string_pretty(self).map_err(|e| Error::Usage(format!("report.json: {e}")))?;
-        report::write(&dir.join("report.json"), (json + "\n").as_bytes())?;
+        output::write(&dir.join("report.json"), (json + "\n").as_bytes())?;
         let rates: Vec<_> = self.table1.iter().flat_map(|r| &r.rates).collect();
         for (name, text) in [
             ("table1.csv", csv(&self.table1)),
@@ -150,10 +152,10 @@ impl Findings {
             ("nearness.csv", csv(&self.nearness)),
             ("protocols.csv", csv(&self.protocols)),
         ] {
-            report::write(&dir.join(name), text.as_bytes())?;
+            output::write(&dir.join(name), text.as_bytes())?;
         }
         #[cfg(feature = "html")]
-        report::write(&dir.join("report.html"), report::html::paper(self).as_bytes())?;
+        output::write(&dir.join("report.html"), report::html::paper(self).as_bytes())?;
         Ok(())
     }
 

@@ -2,15 +2,15 @@
 
 use super::cell::{Cost, Epoch, Id, Nearness, Sent, Side};
 use crate::bound;
-use crate::check::divergence::Watch;
+use crate::check::divergence::Evidence;
 use crate::compare;
 use crate::error::Error;
-use crate::freerun::Trains;
 use crate::generate;
-use crate::model::integer::Integer as IntegerSide;
-use crate::model::real::{Real as RealSide, refused};
-use crate::model::secure::{Secure, failed};
-use crate::model::{Batch, Model as _, Opens, Tensors};
+use crate::side::Trains;
+use crate::side::integer::Integer as IntegerSide;
+use crate::side::real::{Real as RealSide, refused};
+use crate::side::secure::{Secure, failed};
+use crate::side::{Batch, Opens, Side as _, Tensors};
 use fixtures::{Dataset, Split};
 use ndarray::Array2;
 use reference::f64::{Layer, Network, RealHead};
@@ -147,7 +147,7 @@ pub fn start<'d>(id: &Id, spec: &TrainSpec, data: &'d Data) -> Result<Box<dyn Tr
 #[derive(Debug)]
 pub struct Look {
     head: RealHead,
-    watch: Watch,
+    watch: Evidence,
     limit: f64,
     step: usize,
     looking: Duration,
@@ -192,7 +192,7 @@ impl Look {
     pub fn new(id: &Id, spec: &TrainSpec) -> Self {
         Look {
             head: RealHead::of(spec),
-            watch: Watch::new(id.side.name(), spec.fixed),
+            watch: Evidence::new(id.side.name(), spec.fixed),
             limit: spec.fixed.limit() as f64 / spec.fixed.one() as f64,
             step: 0,
             looking: Duration::ZERO,
@@ -208,7 +208,7 @@ impl Look {
     }
 
     /// The evidence for a verdict.
-    pub fn watch(&self) -> &Watch {
+    pub fn watch(&self) -> &Evidence {
         &self.watch
     }
 

@@ -2,7 +2,7 @@
 
 use super::cell::{Cell, Id, SCHEMA, Setup};
 use crate::error::Error;
-use crate::report;
+use crate::output;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ impl Store {
     /// Names the file.
     pub fn save(&self, cell: &Cell) -> Result<(), Error> {
         let text = serde_json::to_vec(cell).map_err(|e| Error::Usage(format!("{}: {e}", cell.id)))?;
-        report::write(&self.path(&cell.id), &text)
+        output::write(&self.path(&cell.id), &text)
     }
 
     /// A finished cell, if it is there.

@@ -2,7 +2,7 @@
 
 use super::cell::{Cell, Id, Side, mean_and_error};
 use crate::check::divergence::Verdict;
-use crate::lockstep::median;
+use crate::statistics::median;
 use reference::spec::{Head, Rounding};
 use serde::Serialize;
 

@@ -10,7 +10,7 @@
 //!   S counts logits whose gradient is 0: reported apart.
 
 use crate::error::Error;
-use crate::model::secure::failed;
+use crate::side::secure::failed;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use reference::f64::RealHead;

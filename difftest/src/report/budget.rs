@@ -1,7 +1,6 @@
 //! The budget of causes as rows for programs and as a table for people.
 
-use crate::budget::{Budget, Cause, Sums, TensorBudget};
-use crate::model::execution_order;
+use crate::explain::cause::{Budget, Cause, Sums, TensorBudget};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -51,9 +50,7 @@ impl BudgetRow {
 
 /// Rows of one step, or of all steps merged, in the order of computation.
 pub fn rows(budget: &Budget, unit: f64) -> Vec<BudgetRow> {
-    let mut points: Vec<_> = budget.iter().collect();
-    points.sort_by_key(|(point, _)| execution_order(point));
-    points.into_iter().map(|(point, b)| BudgetRow::new(point.to_string(), b, unit)).collect()
+    budget.iter().map(|(point, b)| BudgetRow::new(point.to_string(), b, unit)).collect()
 }
 
 /// All steps together.
@@ -107,7 +104,7 @@ pub fn table(rows: &[BudgetRow], f: u32) -> String {
     }
     let _ = writeln!(
         out,
-        "total: |secure - f64|; the parts of every element add up to it, with signs; a unit is 2^-{f}; parts of 1e-10 are f64's own rounding"
+        "total: |secure - real|; the parts of every element add up to it, with signs; a unit is 2^-{f}; parts of 1e-10 are f64's own rounding"
     );
     out
 }

@@ -2,9 +2,9 @@
 
 use super::{Report, TensorRow, budget};
 use crate::config::{Config, Mode};
-use crate::freerun::Point;
-use crate::model::Spent;
-use crate::watch;
+use crate::explain::health;
+use crate::run::free::Point;
+use crate::side::Spent;
 use std::fmt::Write;
 
 /// The lines that say what is run, before it is.
@@ -104,7 +104,7 @@ fn table(rows: &[TensorRow], f: u32) -> String {
     }
     let _ = writeln!(
         out,
-        "errors: |secure - f64|, a unit is 2^-{f}; bound: at the element with the largest error; tightness: bound / that error"
+        "errors: |secure - real|, a unit is 2^-{f}; bound: at the element with the largest error; tightness: bound / that error"
     );
     out
 }
@@ -147,11 +147,11 @@ fn curve(points: &[Point]) -> String {
         "accuracy",
         "accuracy",
         "",
-        "f64-secure",
+        "real-secure",
         "two secure",
-        "f64",
+        "real",
         "secure",
-        "f64",
+        "real",
         "secure"
     );
     let loss = |v: Option<Option<f64>>| match v {
@@ -203,13 +203,13 @@ fn training(report: &Report) -> String {
             out,
             "{:<14} {:>20} {:>8.2} % {:>14} {:>14} {:>12} {:>18} {:>18}",
             w.side,
-            watch::losses(w.loss),
+            health::losses(w.loss),
             100.0 * w.accuracy,
             of_range(w.largest_logit),
             of_range(w.largest_weight),
-            watch::dead_units(&w.layers),
-            watch::percentages(&w.layers, |l| l.vanishing),
-            watch::percentages(&w.layers, |l| l.stuck)
+            health::dead_units(&w.layers),
+            health::percentages(&w.layers, |l| l.vanishing),
+            health::percentages(&w.layers, |l| l.stuck)
         );
     }
     let f = report.config.spec.fixed.fraction_bits;
@@ -231,11 +231,11 @@ fn cost(report: &Report) -> String {
     let each = |s: &Spent| 1e3 * s.seconds / steps;
     let c = &report.cost;
     let mut out = format!(
-        "time per step   f64 {:.2} ms   integer model {:.2} ms   secure {:.2} ms, {:.0} times f64, kernel {}\n",
-        each(&c.f64),
+        "time per step   real {:.2} ms   integer {:.2} ms   secure {:.2} ms, {:.0} times real, kernel {}\n",
+        each(&c.real),
         each(&c.integer),
         each(&c.secure),
-        c.secure.seconds / c.f64.seconds.max(1e-9),
+        c.secure.seconds / c.real.seconds.max(1e-9),
         c.kernel
     );
     let _ = writeln!(
@@ -270,8 +270,8 @@ pub fn body(report: &Report) -> String {
     let a = &report.accuracy;
     let _ = writeln!(
         out,
-        "\ntest accuracy   f64 {:.2} %   secure {:.2} %   ({} rows)",
-        100.0 * a.f64,
+        "\ntest accuracy   real {:.2} %   secure {:.2} %   ({} rows)",
+        100.0 * a.real,
         100.0 * a.secure,
         a.rows
     );

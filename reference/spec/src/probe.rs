@@ -2,7 +2,10 @@ use crate::FixedSpec;
 use serde::{Deserialize, Serialize};
 
 /// A named tensor of one training step that can be compared between the three sides. Layers count from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+///
+/// Points are ordered as a step computes them (forward, head, backward from the last layer, update), so that of several tensors that differ the
+/// first is the cause of the later ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ProbePoint {
     /// Z_l of a hidden layer, (batch, out), scale f.
     PreActivation(usize),
@@ -48,6 +51,42 @@ pub enum HeadPoint {
 }
 
 impl ProbePoint {
+    /// Part of the step, layer in the order of the walk, place within the layer.
+    fn order(&self) -> (u8, usize, u8) {
+        let backward = |layer: usize, place| (4, usize::MAX - layer, place);
+        match *self {
+            ProbePoint::PreActivation(l) => (0, l, 0),
+            ProbePoint::Activation(l) => (0, l, 1),
+            ProbePoint::Logits => (1, 0, 0),
+            ProbePoint::Head(HeadPoint::Maximum) => (2, 0, 0),
+            ProbePoint::Head(HeadPoint::Positive) => (2, 0, 1),
+            ProbePoint::Head(HeadPoint::Exp) => (2, 1, 0),
+            ProbePoint::Head(HeadPoint::Sum) => (2, 2, 0),
+            ProbePoint::Head(HeadPoint::Quotient) => (2, 3, 0),
+            ProbePoint::Head(HeadPoint::Reciprocal) => (2, 3, 1),
+            ProbePoint::HeadGradient => (3, 0, 0),
+            ProbePoint::WeightGradient(l) => backward(l, 0),
+            ProbePoint::BiasGradient(l) => backward(l, 1),
+            // It is made by layer l + 1, after that layer's own gradients.
+            ProbePoint::ActivationGradient(l) => backward(l + 1, 2),
+            ProbePoint::WeightVelocity(l) => (5, l, 0),
+            ProbePoint::BiasVelocity(l) => (5, l, 1),
+            ProbePoint::Weights(l) => (5, l, 2),
+            ProbePoint::Bias(l) => (5, l, 3),
+        }
+    }
+
+    /// The layer that the update makes this tensor for; `None` for what is computed before the update.
+    pub fn updated_layer(&self) -> Option<usize> {
+        match *self {
+            ProbePoint::WeightVelocity(l)
+            | ProbePoint::BiasVelocity(l)
+            | ProbePoint::Weights(l)
+            | ProbePoint::Bias(l) => Some(l),
+            _ => None,
+        }
+    }
+
     /// The scale of the integers at this point.
     pub fn scale(&self, fixed: FixedSpec, extra_velocity_bits: u32) -> u32 {
         match self {
@@ -55,6 +94,18 @@ impl ProbePoint {
             ProbePoint::WeightVelocity(_) | ProbePoint::BiasVelocity(_) => fixed.fraction_bits + extra_velocity_bits,
             _ => fixed.fraction_bits,
         }
+    }
+}
+
+impl Ord for ProbePoint {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+impl PartialOrd for ProbePoint {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -80,5 +131,49 @@ impl std::fmt::Display for ProbePoint {
             ProbePoint::Bias(l) => format!("layer{l}/bias"),
         };
         f.pad(&name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ProbePoint::*;
+
+    #[test]
+    fn points_are_ordered_as_a_step_computes_them() {
+        let head = |p| Head(p);
+        let step = [
+            PreActivation(1),
+            Activation(1),
+            PreActivation(2),
+            Activation(2),
+            Logits,
+            head(HeadPoint::Maximum),
+            head(HeadPoint::Exp),
+            head(HeadPoint::Sum),
+            head(HeadPoint::Quotient),
+            HeadGradient,
+            WeightGradient(3),
+            BiasGradient(3),
+            ActivationGradient(2),
+            WeightGradient(2),
+            BiasGradient(2),
+            ActivationGradient(1),
+            WeightGradient(1),
+            BiasGradient(1),
+            WeightVelocity(1),
+            BiasVelocity(1),
+            Weights(1),
+            Bias(1),
+            WeightVelocity(2),
+        ];
+        assert!(step.is_sorted_by(|a, b| a < b));
+        assert!(head(HeadPoint::Positive) < head(HeadPoint::Sum) && head(HeadPoint::Sum) < head(HeadPoint::Reciprocal));
+        // Equal in order means equal: what a map of points needs.
+        assert!(
+            head(HeadPoint::Maximum) != head(HeadPoint::Positive)
+                && head(HeadPoint::Quotient) != head(HeadPoint::Reciprocal)
+        );
+        assert_eq!((Bias(2).updated_layer(), Logits.updated_layer()), (Some(2), None));
     }
 }

@@ -48,41 +48,26 @@ impl Tile for Avx512 {
         blocked::check(self, depth, a, b, out, step);
         // SAFETY: `self` exists, so the features do; the lengths that `rows` needs were just checked.
         unsafe {
-            match (a.rows, a.by_depth) {
-                (1, false) => rows::<1, false>(depth, a, b, out, step, add),
-                (2, false) => rows::<2, false>(depth, a, b, out, step, add),
-                (3, false) => rows::<3, false>(depth, a, b, out, step, add),
-                (4, false) => rows::<4, false>(depth, a, b, out, step, add),
-                (5, false) => rows::<5, false>(depth, a, b, out, step, add),
-                (6, false) => rows::<6, false>(depth, a, b, out, step, add),
-                (7, false) => rows::<7, false>(depth, a, b, out, step, add),
-                (8, false) => rows::<8, false>(depth, a, b, out, step, add),
-                (9, false) => rows::<9, false>(depth, a, b, out, step, add),
-                (10, false) => rows::<10, false>(depth, a, b, out, step, add),
-                (11, false) => rows::<11, false>(depth, a, b, out, step, add),
-                (12, false) => rows::<12, false>(depth, a, b, out, step, add),
-                (13, false) => rows::<13, false>(depth, a, b, out, step, add),
-                (14, false) => rows::<14, false>(depth, a, b, out, step, add),
-                (15, false) => rows::<15, false>(depth, a, b, out, step, add),
-                (16, false) => rows::<16, false>(depth, a, b, out, step, add),
-                (1, true) => rows::<1, true>(depth, a, b, out, step, add),
-                (2, true) => rows::<2, true>(depth, a, b, out, step, add),
-                (3, true) => rows::<3, true>(depth, a, b, out, step, add),
-                (4, true) => rows::<4, true>(depth, a, b, out, step, add),
-                (5, true) => rows::<5, true>(depth, a, b, out, step, add),
-                (6, true) => rows::<6, true>(depth, a, b, out, step, add),
-                (7, true) => rows::<7, true>(depth, a, b, out, step, add),
-                (8, true) => rows::<8, true>(depth, a, b, out, step, add),
-                (9, true) => rows::<9, true>(depth, a, b, out, step, add),
-                (10, true) => rows::<10, true>(depth, a, b, out, step, add),
-                (11, true) => rows::<11, true>(depth, a, b, out, step, add),
-                (12, true) => rows::<12, true>(depth, a, b, out, step, add),
-                (13, true) => rows::<13, true>(depth, a, b, out, step, add),
-                (14, true) => rows::<14, true>(depth, a, b, out, step, add),
-                (15, true) => rows::<15, true>(depth, a, b, out, step, add),
-                (16, true) => rows::<16, true>(depth, a, b, out, step, add),
-                _ => unreachable!("check admits 1..=16 rows"),
-            }
+            blocked::by_rows!(
+                a,
+                rows(depth, a, b, out, step, add),
+                1,
+                2,
+                3,
+                4,
+                5,
+                6,
+                7,
+                8,
+                9,
+                10,
+                11,
+                12,
+                13,
+                14,
+                15,
+                16
+            )
         }
     }
 }

@@ -30,6 +30,9 @@ pub(super) trait Tile: Copy + Send + Sync {
     const COLS: usize;
     /// `out[r * step + c] (+)= sum over p < depth of a(r, p) * b[p * COLS + c]`, for `a.rows` rows and `COLS` columns.
     fn run(self, depth: usize, a: Left<'_>, b: &[u64], out: &mut [u64], step: usize, add: bool);
+    /// Puts a packed panel, `[depth][COLS]`, into the order that `run` reads.
+    #[inline(always)]
+    fn arrange(_panel: &mut [u64]) {}
     /// [`rows`], compiled for this kernel: another thread of the pool calls it from code that is not.
     fn piece(self, a: View, range: (usize, usize), block: Block<'_>, out: Out<'_>);
 }
@@ -42,6 +45,20 @@ pub(super) struct Left<'a> {
     pub by_depth: bool,
     pub depth_step: usize,
 }
+
+/// Calls `$rows::<R, BY_DEPTH>$arguments` with the constants of strip `$a`, for the numbers of rows that are listed.
+macro_rules! by_rows {
+    ($a:expr, $rows:ident $arguments:tt, $($count:literal),+) => {
+        match ($a.rows, $a.by_depth) {
+            $(
+                ($count, false) => $rows::<$count, false> $arguments,
+                ($count, true) => $rows::<$count, true> $arguments,
+            )+
+            _ => unreachable!("check admits no other number of rows"),
+        }
+    };
+}
+pub(super) use by_rows;
 
 /// The bounds that a tile relies on: every element it reads or writes lies in its slice.
 #[inline(always)]
@@ -61,7 +78,7 @@ pub(super) struct Plan {
 impl Plan {
     /// Rows of a piece of m: whole tiles of `tile` rows, at most `block`.
     pub fn height(self, m: usize, tile: usize, block: usize) -> usize {
-        m.div_ceil(self.pieces).next_multiple_of(tile).min(block)
+        m.div_ceil(self.pieces).next_multiple_of(tile).min(block.next_multiple_of(tile))
     }
 }
 
@@ -242,6 +259,7 @@ fn pack_right<T: Tile>(b: View, (from, to): (usize, usize), (j, end): (usize, us
                 }
             }
         }
+        T::arrange(panel);
     }
 }
 

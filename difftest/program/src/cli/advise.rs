@@ -5,7 +5,7 @@ use super::{Verdict, print};
 use difftest::advise;
 use difftest::config::{self, Config, Length, Mode};
 use difftest::error::Error;
-use difftest::report;
+use difftest::output;
 use std::path::PathBuf;
 
 /// Flags of `difftest advise`.
@@ -30,25 +30,18 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     // Flags first: a typing error should not wait for the data.
     training.spec(784)?;
     Length::Steps(args.steps).steps(1, 1)?;
-    report::check_output(args.json.as_deref())?;
+    output::check_output(args.json.as_deref())?;
     let data = config::data(args.training.data.as_deref())?;
     let config = Config {
-        spec: training.spec(data.train.inputs())?,
         mode: Mode::Free,
-        steps: args.steps,
-        seed: args.training.seed,
-        insecure_seed: None,
         data: args.training.data,
-        only_step: None,
-        only_probe: None,
-        loaded: None,
-        replayed: None,
+        ..Config::new(training.spec(data.train.inputs())?, args.steps, args.training.seed)
     };
     let advice = advise::run(&config, &data)?;
     print(&advise::text(&advice))?;
     if let Some(path) = &args.json {
         let json = serde_json::to_string_pretty(&advice).expect("strings, numbers and lists always have a JSON form");
-        report::write(path, json.as_bytes())?;
+        output::write(path, json.as_bytes())?;
     }
     Ok(Verdict::of(advice.holds()))
 }

@@ -2,14 +2,16 @@
 
 use super::training::Flags;
 use super::{Verdict, one_of, print};
-use difftest::check::{error_bound, side};
+use difftest::check::error_bound;
+use difftest::checkpoint::Trained;
 use difftest::config::{self, Config, Length, Mode};
 use difftest::error::Error;
-use difftest::model::secure::Secure;
+use difftest::experiment;
 use difftest::replay::{Captured, Capturing, StepFile};
 use difftest::report::{self, Report};
-use difftest::saved::Trained;
-use difftest::{freerun, lockstep, restart, saved};
+use difftest::run::{free, lockstep, restart};
+use difftest::side::secure::Secure;
+use difftest::{checkpoint, output};
 use fixtures::Dataset;
 use indicatif::{ProgressBar, ProgressStyle};
 use reference::spec::{FixedSpec, TrainSpec};
@@ -130,16 +132,13 @@ impl Args {
             self.fits(steps, rows.div_ceil(self.training.batch))?;
         }
         Ok(Config {
-            spec,
             mode: self.mode,
-            steps,
-            seed: self.training.seed,
             insecure_seed: self.insecure_seed,
             data: self.training.data.clone(),
             only_step: self.step,
             only_probe: self.probe.clone(),
             loaded: self.load_model.clone(),
-            replayed: None,
+            ..Config::new(spec, steps, self.training.seed)
         })
     }
 }
@@ -209,7 +208,7 @@ fn lockstep(args: &Args, config: &Config, data: &Dataset) -> Result<(lockstep::F
 
 /// Writes a captured step.
 fn save(config: &Config, captured: &Captured, path: &Path, failures: &[String]) -> Result<(), Error> {
-    report::write(path, StepFile::new(config, captured, failures.to_vec()).json().as_bytes())
+    output::write(path, StepFile::new(config, captured, failures.to_vec()).json().as_bytes())
 }
 
 /// A bar on a terminal, nothing elsewhere.
@@ -228,9 +227,9 @@ fn free(args: &Args, config: &mut Config, data: &Dataset, loaded: Option<Trained
     let ends = |step, loss, accuracy| judged && restart::breaks(step, epoch, loss, accuracy).is_some();
     let mut ended = Vec::new();
     loop {
-        let bar = progress(freerun::RUNS * config.steps);
+        let bar = progress(free::RUNS * config.steps);
         let start = |n| Secure::start(config.spec.clone(), config.insecure_seed.map(|s| s.wrapping_add(n)), false);
-        let found = freerun::run(config, data, loaded.as_ref(), &ends, start, |steps| bar.inc(steps as u64))?;
+        let found = free::run(config, data, loaded.as_ref(), &ends, start, |steps| bar.inc(steps as u64))?;
         bar.finish_and_clear();
         let why = restart::reason(&found.curve, found.accuracy.1, epoch).filter(|_| judged);
         let diverged = why.is_some();
@@ -258,16 +257,16 @@ fn free(args: &Args, config: &mut Config, data: &Dataset, loaded: Option<Trained
 pub fn run(args: Args) -> Result<Verdict, Error> {
     // Flags first: a typing error should not wait for the data.
     let step = args.save_step.as_ref().map(|s| PathBuf::from(&s[1]));
-    let model = args.save_model.as_deref().map(saved::files).unwrap_or_default();
+    let model = args.save_model.as_deref().map(checkpoint::files).unwrap_or_default();
     let single = [&args.json, &args.html, &args.save_failure, &step];
     let outputs = || model.iter().chain(single.into_iter().flatten()).map(PathBuf::as_path);
-    outputs().try_for_each(|output| report::check_output(Some(output)))?;
-    report::check_distinct(outputs())?;
+    outputs().try_for_each(|output| output::check_output(Some(output)))?;
+    output::check_distinct(outputs())?;
     // How many rows another data set has is not known yet.
     args.config(784, args.training.data.is_none().then_some(60_000))?;
     let data = config::data(args.training.data.as_deref())?;
     let mut config = args.config(data.train.inputs(), Some(data.train.len()))?;
-    let loaded = config.loaded.as_deref().map(|path| saved::load(path, &config.spec)).transpose()?;
+    let loaded = config.loaded.as_deref().map(|path| checkpoint::load(path, &config.spec)).transpose()?;
     print(&report::text::heading(&config))?;
 
     let (mut steps, mut trained) = (Vec::new(), None);
@@ -283,14 +282,14 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
             report
         }
     };
-    report.checks.extend(side::checks(&config)?);
+    report.checks.extend(experiment::checks(&config)?);
     // Whatever becomes of the files, the verdict has been seen.
     print(&report::text::body(&report))?;
     if args.budget {
         print(&report::budget::table(&report.budget, config.spec.fixed.fraction_bits))?;
     }
     if let (Some(path), Some(trained)) = (&args.save_model, &trained) {
-        saved::save(path, &config.spec, trained)?;
+        checkpoint::save(path, &config.spec, trained)?;
     }
     let failures: Vec<_> = report.checks.iter().filter_map(|c| c.failure.clone()).collect();
     for (captured, path) in &steps {
@@ -300,10 +299,10 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         print(&format!("\n{} is not written: the run ended before that step\n", path.display()))?;
     }
     if let Some(path) = &args.json {
-        report::write(path, report::json::report(&report).as_bytes())?;
+        output::write(path, report::json::report(&report).as_bytes())?;
     }
     if let Some(path) = &args.html {
-        report::write(path, report::html::comparison(&report).as_bytes())?;
+        output::write(path, report::html::comparison(&report).as_bytes())?;
     }
     Ok(Verdict::of(report.passed()))
 }

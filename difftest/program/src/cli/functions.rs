@@ -4,7 +4,7 @@ use super::{Verdict, parse_rounding, print};
 use difftest::check::Outcome;
 use difftest::error::Error;
 use difftest::functions::{self, Row, Scope, heads};
-use difftest::report;
+use difftest::{output, report};
 use reference::spec::{FixedSpec, Rounding};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ struct Output {
 pub fn run(args: Args) -> Result<Verdict, Error> {
     let fixed = FixedSpec { fraction_bits: args.fraction_bits, value_bits: args.value_bits };
     fixed.validate()?;
-    report::check_output(args.json.as_deref())?;
+    output::check_output(args.json.as_deref())?;
     let (mut rows, mut checks) = (Vec::new(), Vec::new());
     for rounding in Rounding::ALL.into_iter().filter(|r| args.rounding.is_none_or(|only| only == *r)) {
         let scope = Scope { fixed, rounding, inputs_bits: args.inputs_bits };
@@ -69,7 +69,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     print(&text)?;
     if let Some(path) = &args.json {
         let json = serde_json::to_string_pretty(&output).expect("strings, numbers and lists always have a JSON form");
-        report::write(path, json.as_bytes())?;
+        output::write(path, json.as_bytes())?;
     }
     Ok(Verdict::of(output.checks.iter().all(|c| c.passed)))
 }

@@ -5,8 +5,8 @@ use difftest::bound::head::HeadRules;
 use difftest::bound::interval::Interval;
 use difftest::compare::real;
 use difftest::error::Error;
-use difftest::model::real::refused;
-use difftest::model::secure::{failed, tape};
+use difftest::side::real::refused;
+use difftest::side::secure::{failed, tape};
 use ndarray::Array2;
 use reference::f64::RealHead;
 use reference::fixed::{Coins, Model};
@@ -19,18 +19,19 @@ use std::path::PathBuf;
 /// Which sides answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Side {
-    /// f64, integer model and secure engine.
+    /// The sides real, integer and secure.
     All,
-    /// f64 alone: any finite logits, also those that fixed point cannot hold.
-    F64,
+    /// The real side alone: any finite logits, also those that fixed point cannot hold.
+    #[value(alias = "f64")]
+    Real,
 }
 
 /// Flags of `difftest head`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Input:  {\"logits\": [[2.0, -1.0, 0.3], ...], \"labels\": [0, ...]}, rows of the same class count, 2 or more\n\
-Output: {\"schema\": 1, \"rows\": [{\"f64\": {\"probabilities\", \"loss\", \"gradient\"}, \"integer\": .., \"secure\": .., \"bound\": [..], \"ambiguous\": [..]}]}\n\
-bound: largest possible |secure - f64| of each gradient element; ambiguous: it jumps with a comparison that rounding may turn;\n\
+Output: {\"schema\": 2, \"rows\": [{\"real\": {\"probabilities\", \"loss\", \"gradient\"}, \"integer\": .., \"secure\": .., \"bound\": [..], \"ambiguous\": [..]}]}\n\
+bound: largest possible |secure - real| of each gradient element; ambiguous: it jumps with a comparison that rounding may turn;\n\
 loss: null where the head has none or it is infinite."
 )]
 pub struct Args {
@@ -67,14 +68,14 @@ struct Answer {
     probabilities: Vec<f64>,
     loss: Option<f64>,
     gradient: Vec<f64>,
-    /// Integers at scale f; not for f64.
+    /// Integers at scale f; not for the real side.
     #[serde(skip_serializing_if = "Option::is_none")]
     gradient_units: Option<Vec<i64>>,
 }
 
 #[derive(Debug, Serialize)]
 struct Row {
-    f64: Answer,
+    real: Answer,
     integer: Option<Answer>,
     secure: Option<Answer>,
     bound: Option<Vec<f64>>,
@@ -153,7 +154,7 @@ fn encode(logits: &Array2<f64>, fixed: FixedSpec) -> Result<Array2<i64>, Error> 
         let at =
             logits.iter().position(|v| (v * fixed.one() as f64).round().abs() >= fixed.limit() as f64).unwrap_or(0);
         Error::Usage(format!(
-            "row {}, class {}: {e}; --side f64 answers without the fixed-point sides",
+            "row {}, class {}: {e}; --side real answers without the fixed-point sides",
             at / classes,
             at % classes
         ))
@@ -203,7 +204,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     for (row, &label) in logits.rows().into_iter().zip(&labels) {
         let x = row.to_vec();
         answers.push(Row {
-            f64: Answer {
+            real: Answer {
                 probabilities: head.probabilities(&x),
                 loss: head.loss(&x, label).map_err(refused)?.filter(|l| l.is_finite()),
                 gradient: head.gradient(&x, label).map_err(refused)?,

@@ -203,10 +203,10 @@ fn finished(store: &Store) -> Result<(Setup, Vec<Cell>), Error> {
 }
 
 fn table(results: &Path, save: Option<&Path>, update: Option<&Path>) -> Result<Verdict, Error> {
-    difftest::report::check_output(save)?;
+    difftest::output::check_output(save)?;
     let (setup, cells) = if results.is_file() { Record::read(results)? } else { finished(&Store::open(results)?)? };
     if let Some(path) = save {
-        difftest::report::write(path, Record::new(&setup, &cells).json()?.as_bytes())?;
+        difftest::output::write(path, Record::new(&setup, &cells).json()?.as_bytes())?;
     }
     let tables = readme::tables(&setup, &cells);
     let Some(path) = update else {
@@ -215,7 +215,7 @@ fn table(results: &Path, save: Option<&Path>, update: Option<&Path>) -> Result<V
     };
     let old = std::fs::read_to_string(path).map_err(Error::file(path))?;
     let new = readme::replaced(&old, &tables).map_err(|e| Error::Usage(format!("{}: {e}", path.display())))?;
-    difftest::report::write(path, new.as_bytes())?;
+    difftest::output::write(path, new.as_bytes())?;
     Ok(Verdict::Holds)
 }
 

@@ -3,9 +3,9 @@
 use super::{Verdict, print};
 use difftest::check::Outcome;
 use difftest::error::Error;
-use difftest::model::secure::Secure;
+use difftest::output;
 use difftest::replay::{self, StepFile};
-use difftest::report;
+use difftest::side::secure::Secure;
 use reference::spec::TrainSpec;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ fn list(out: &mut String, title: &str, checks: &[Outcome]) {
 /// # Errors
 /// A file that is no recorded step, a side that cannot go on, a file that cannot be written.
 pub fn run(args: Args) -> Result<Verdict, Error> {
-    report::check_output(args.shrink.as_deref())?;
+    output::check_output(args.shrink.as_deref())?;
     let mut file = StepFile::read(&args.file)?;
     let mut out = format!(
         "step {} of {}: {}, {} rounding, {} rows, {} classes\n",
@@ -71,7 +71,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         if failed {
             file.path.clone_from(path);
             let small = replay::shrink(&file, &fresh, &mut start)?;
-            report::write(path, small.json().as_bytes())?;
+            output::write(path, small.json().as_bytes())?;
             let _ = writeln!(
                 out,
                 "\n{} of {} rows and {} of {} classes still fail: {}",

@@ -3,7 +3,7 @@
 use super::{Verdict, parse_head, parse_rounding, print};
 use difftest::config::{self, Training};
 use difftest::error::Error;
-use difftest::report;
+use difftest::output;
 use difftest::timing::{Link, Timing, run as measure, text};
 use indicatif::{ProgressBar, ProgressStyle};
 use reference::spec::{Head, Rounding, SgdSpec};
@@ -86,7 +86,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let sgd = SgdSpec { batch: args.batch, ..SgdSpec::default() };
     let training = Training { head, layers, hidden, rounding, epsilon: 0.1, sgd };
     training.spec(784)?;
-    report::check_output(args.json.as_deref())?;
+    output::check_output(args.json.as_deref())?;
     let data = config::data(args.data.as_deref())?;
     let timing = Timing { spec: training.spec(data.train.inputs())?, epochs, steps, seed, links };
     let bar = if std::io::stderr().is_terminal() {
@@ -101,7 +101,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     print(&text(&measured))?;
     if let Some(path) = &args.json {
         let json = serde_json::to_string_pretty(&measured).map_err(|e| Error::Usage(format!("report: {e}")))?;
-        report::write(path, json.as_bytes())?;
+        output::write(path, json.as_bytes())?;
     }
     Ok(Verdict::Holds)
 }

@@ -2,9 +2,9 @@
 
 use super::plot::{Plot, Series, Stroke, legend};
 use super::{Cell, Page, Table, escape};
-use crate::model::Spent;
+use crate::explain::health;
 use crate::report::{Report, text};
-use crate::watch;
+use crate::side::Spent;
 
 /// The whole page.
 pub fn comparison(report: &Report) -> String {
@@ -73,7 +73,7 @@ pub fn comparison(report: &Report) -> String {
     );
     let accuracy = |a: f64| format!("{:.2}", 100.0 * a);
     let sides: [(&str, String, &Spent); 3] = [
-        ("f64", accuracy(report.accuracy.f64), &report.cost.f64),
+        ("real", accuracy(report.accuracy.real), &report.cost.real),
         ("integer model", "–".into(), &report.cost.integer),
         ("secure", accuracy(report.accuracy.secure), &report.cost.secure),
     ];
@@ -110,12 +110,12 @@ fn training(page: &mut Page, report: &Report) {
     for w in &report.watch {
         let verdict = report.divergence.iter().find(|d| d.side == w.side).map(|d| d.verdict.to_string());
         let numbers = [
-            watch::losses(w.loss),
+            health::losses(w.loss),
             text::short(w.largest_logit),
             text::short(w.largest_weight),
-            watch::dead_units(&w.layers),
-            watch::percentages(&w.layers, |l| l.vanishing),
-            watch::percentages(&w.layers, |l| l.stuck),
+            health::dead_units(&w.layers),
+            health::percentages(&w.layers, |l| l.vanishing),
+            health::percentages(&w.layers, |l| l.stuck),
         ];
         let texts = [Cell::Text(w.side.into()), Cell::Text(verdict.unwrap_or_default())];
         table.rows.push(texts.into_iter().chain(numbers.map(Cell::Number)).collect());
@@ -125,7 +125,7 @@ fn training(page: &mut Page, report: &Report) {
 
 /// Free mode: how far the sides have come apart.
 fn drift(page: &mut Page, report: &Report) {
-    let series = |name: &str, colour, of: fn(&crate::freerun::Point) -> f64| Series {
+    let series = |name: &str, colour, of: fn(&crate::run::free::Point) -> f64| Series {
         name: name.into(),
         stroke: Stroke { colour, dashed: colour == 6 },
         points: report.curve.iter().map(|p| (p.step as f64, of(p))).collect(),
@@ -133,13 +133,13 @@ fn drift(page: &mut Page, report: &Report) {
     let plot = Plot {
         title: "Drift of the weights".into(),
         description:
-            "Root mean square difference of all weights against steps: f64 to secure, and one secure run to another."
+            "Root mean square difference of all weights against steps: real to secure, and one secure run to another."
                 .into(),
         x: "steps",
         y: "RMS weight difference",
         log: true,
         lowest: None,
-        series: vec![series("f64 to secure", 1, |p| p.drift), series("secure to secure, other coins", 6, |p| p.noise)],
+        series: vec![series("real to secure", 1, |p| p.drift), series("secure to secure, other coins", 6, |p| p.noise)],
     };
     let markup = plot.markup();
     if !report.curve.is_empty() && !markup.is_empty() {

@@ -6,22 +6,22 @@
 //! * no party draws the same words of a stream twice within a step;
 //! * the two copies of every component of every probed tensor agree.
 
-use super::Outcome;
-use super::side::{self, Rows, rows, start};
+use super::parties::{self, Rows, rows, start};
+use crate::check::Outcome;
 use crate::config::Config;
 use crate::error::Error;
 use crate::generate;
 use crate::statistics::{self, FALSE_ALARM};
 use reference::fixed::Parameters;
 use reference::spec::TrainSpec;
-use secure::net::recorded::{Message, Said};
-use secure::party::PartyId;
+use secure::id::PartyId;
+use secure::net::recorded::{Message, Sent};
 use std::collections::BTreeMap;
 
 /// One recorded training step.
 struct Run {
     messages: Vec<Message>,
-    said: Vec<(PartyId, Said)>,
+    sent: Vec<(PartyId, Sent)>,
     reused: Option<String>,
 }
 
@@ -34,16 +34,16 @@ impl Run {
     fn of(spec: &TrainSpec, parameters: &Parameters, rows: &Rows, seed: Option<u64>, n: u64) -> Result<Self, Error> {
         let (mut engine, transcript) = start(spec, parameters, seed, n)?;
         let flat: Vec<_> = rows.units.iter().copied().collect();
-        let report = engine.step(&flat, &rows.labels).map_err(crate::model::secure::failed)?;
+        let report = engine.step(&flat, &rows.labels).map_err(crate::side::secure::failed)?;
         let mut messages = transcript.take();
         messages.sort_by_key(|m| (m.exchange, m.from, m.to));
-        Ok(Run { messages, said: report.said, reused: report.reused })
+        Ok(Run { messages, sent: report.sent, reused: report.reused })
     }
 
     /// Sizes and order of everything said after the set-up.
     fn shape(&self) -> Vec<Shape> {
         let mut shape: Vec<_> =
-            self.said.iter().map(|(from, s)| (s.exchange, *from, s.to, s.step, s.words.len())).collect();
+            self.sent.iter().map(|(from, s)| (s.exchange, *from, s.to, s.step, s.words.len())).collect();
         shape.sort();
         shape
     }
@@ -51,7 +51,7 @@ impl Run {
     /// The words by party and protocol.
     fn words<'r>(&'r self, pools: &mut BTreeMap<(PartyId, &'static str), Vec<&'r u64>>) {
         let at: BTreeMap<_, _> = self.messages.iter().map(|m| ((m.exchange, m.from, m.to), &m.words)).collect();
-        for (from, s) in &self.said {
+        for (from, s) in &self.sent {
             let words = at.get(&(s.exchange, *from, s.to)).and_then(|words| words.get(s.words.clone()));
             pools.entry((*from, s.step)).or_default().extend(words.unwrap_or_default());
         }
@@ -119,18 +119,18 @@ pub fn check(config: &Config, spec: &TrainSpec, parameters: &Parameters) -> Resu
     let run = |n: u64, parameters, rows| Run::of(spec, parameters, rows, config.insecure_seed, 100 + n);
     let runs = [run(0, &elsewhere, &other)?, run(1, parameters, &own)?, run(2, parameters, &own)?];
     let (summary, wrong) = judge(&runs);
-    Ok(Outcome::new("transcript", summary, wrong.map(|what| side::failure("transcript", config, &what))))
+    Ok(Outcome::new("transcript", summary, wrong.map(|what| parties::failure("transcript", config, &what))))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::side::{self, config};
+    use crate::config::small as config;
     use reference::spec::{Head, Rounding};
 
     fn runs(head: Head, rounding: Rounding) -> [Run; 3] {
         let config = config(head, rounding);
-        let spec = side::spec(&config.spec);
+        let spec = parties::spec(&config.spec);
         let parameters = generate::initial(&spec, 1).unwrap();
         [3, 4, 4].map(|seed| Run::of(&spec, &parameters, &rows(&spec, seed), None, 0).unwrap())
     }
@@ -160,11 +160,11 @@ mod tests {
         let fresh = || runs(Head::ReluGrad, Rounding::Probabilistic);
 
         let mut short = fresh();
-        short[1].said[40].1.words.end -= 1;
+        short[1].sent[40].1.words.end -= 1;
         assert!(judge(&short).1.unwrap().contains("words of"));
 
         let mut extra = fresh();
-        extra[2].said.pop();
+        extra[2].sent.pop();
         assert!(judge(&extra).1.unwrap().contains("on another"));
 
         let mut clear = fresh();
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn parties_with_a_fixed_seed_repeat_themselves_and_fail() {
         let config = config(Head::Softmax, Rounding::Probabilistic);
-        let spec = side::spec(&config.spec);
+        let spec = parties::spec(&config.spec);
         let parameters = generate::initial(&spec, 1).unwrap();
         let run = || Run::of(&spec, &parameters, &rows(&spec, 1), Some(5), 0).unwrap();
         assert!(judge(&[run(), run(), run()]).1.unwrap().contains("were sent before"));

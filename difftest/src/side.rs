@@ -1,48 +1,29 @@
-//! One training run seen from outside: the trait that all sides implement, and what passes through it.
+//! The sides of a comparison: the trait that all of them implement, and the values that pass through it.
 
 pub mod integer;
 pub mod real;
 pub mod secure;
 
 use crate::error::Error;
-use crate::operation::Truncated;
+use crate::explain::origin::Truncated;
+use ::secure::nn::dense::LayerShare;
 use ndarray::Array2;
 use reference::fixed::{Parameters, Tape};
-use reference::spec::{HeadPoint, ProbePoint};
+use reference::spec::ProbePoint;
 use std::collections::BTreeMap;
 
-/// Probed tensors of one step: reals for the f64 side, units for the others.
+/// The names of the three sides, in the order in which they are reported.
+pub const SIDES: [&str; 3] = ["real", "integer", "secure"];
+
+/// Probed tensors of one step: reals for the real side, units for the others.
 pub type Tensors<T> = BTreeMap<ProbePoint, Array2<T>>;
 
-/// Sorts tensors as a step computes them, so that the first difference is the cause of the later ones: forward, head, backward from the last
-/// layer, update.
-pub fn execution_order(point: &ProbePoint) -> (u8, usize, u8) {
-    let backward = |l: usize, k| (4, usize::MAX - l, k);
-    match *point {
-        ProbePoint::PreActivation(l) => (0, l, 0),
-        ProbePoint::Activation(l) => (0, l, 1),
-        ProbePoint::Logits => (1, 0, 0),
-        ProbePoint::Head(HeadPoint::Maximum | HeadPoint::Positive) => (2, 0, 0),
-        ProbePoint::Head(HeadPoint::Exp) => (2, 1, 0),
-        ProbePoint::Head(HeadPoint::Sum) => (2, 2, 0),
-        ProbePoint::Head(HeadPoint::Reciprocal | HeadPoint::Quotient) => (2, 3, 0),
-        ProbePoint::HeadGradient => (3, 0, 0),
-        ProbePoint::WeightGradient(l) => backward(l, 0),
-        ProbePoint::BiasGradient(l) => backward(l, 1),
-        ProbePoint::ActivationGradient(l) => backward(l + 1, 2),
-        ProbePoint::WeightVelocity(l) => (5, l, 0),
-        ProbePoint::BiasVelocity(l) => (5, l, 1),
-        ProbePoint::Weights(l) => (5, l, 2),
-        ProbePoint::Bias(l) => (5, l, 3),
-    }
-}
-
-/// The same rows for all sides.
+/// The rows of one step, which all sides train on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Batch {
     /// (rows, inputs), scale f.
     pub units: Array2<i64>,
-    /// The same, exactly, in reals.
+    /// (rows, inputs), the numbers that the units stand for, exactly.
     pub reals: Array2<f64>,
     /// Class of each row.
     pub labels: Vec<usize>,
@@ -81,12 +62,12 @@ pub struct Step<T> {
     pub spent: Spent,
 }
 
-/// One side. `Value` is `f64` for real numbers and `i64` for units.
-pub trait Model {
+/// One side of a comparison. `Value` is `f64` for real numbers and `i64` for units.
+pub trait Side {
     /// What a tensor is made of.
     type Value;
 
-    /// `f64`, `integer` or `secure`.
+    /// `real`, `integer`, `secure`, or the name of an engine of your own.
     fn name(&self) -> &'static str;
 
     /// Starts from the given parameters (units).
@@ -104,12 +85,12 @@ pub trait Model {
     /// How many rows the current parameters classify correctly.
     ///
     /// # Errors
-    /// As for [`Model::step`].
+    /// As for [`Side::step`].
     fn correct(&mut self, batch: &Batch) -> Result<usize, Error>;
 }
 
 /// A side in units that can open its parameters.
-pub trait Opens: Model<Value = i64> {
+pub trait Opens: Side<Value = i64> {
     /// The parameters as they are now.
     ///
     /// # Errors
@@ -120,6 +101,33 @@ pub trait Opens: Model<Value = i64> {
     fn truncated(&self) -> &[Truncated] {
         &[]
     }
+}
+
+/// A secure side that trains without opening anything.
+pub trait Trains: Opens {
+    /// Shares the data, (rows, inputs) at scale f, once.
+    ///
+    /// # Errors
+    /// A peer that fails.
+    fn share_data(&mut self, units: &Array2<i64>, labels: &[usize]) -> Result<(), Error>;
+
+    /// Trains on batches of rows of the shared data.
+    ///
+    /// # Errors
+    /// A peer that fails.
+    fn train(&mut self, batches: &[Vec<u32>]) -> Result<Spent, Error>;
+
+    /// What each party holds of the parameters; nothing is opened.
+    ///
+    /// # Errors
+    /// A peer that fails.
+    fn shares(&mut self) -> Result<[Vec<LayerShare>; 3], Error>;
+
+    /// Gives the parties their shares of the parameters; nothing is opened.
+    ///
+    /// # Errors
+    /// Shares that do not fit the network or each other; a peer that fails.
+    fn load_shares(&mut self, shares: [Vec<LayerShare>; 3]) -> Result<(), Error>;
 }
 
 #[cfg(test)]
@@ -140,7 +148,7 @@ mod tests {
     }
 
     /// One step from given weights: the names and shapes of the tensors it shows, and how many rows it then gets right.
-    fn smoke<M: Model>(mut side: M) -> (Vec<String>, usize) {
+    fn smoke<S: Side>(mut side: S) -> (Vec<String>, usize) {
         let parameters = crate::generate::initial(&spec(), 5).unwrap();
         let units = Array2::from_shape_fn((3, 6), |(i, j)| ((i * 67 + j * 31) % 256 * 256) as i64);
         let batch = Batch { reals: units.mapv(|u| u as f64 / 65536.0), units, labels: vec![3, 0, 2] };

@@ -1,6 +1,6 @@
 //! [`reference::fixed`] as a side.
 
-use super::{Batch, Model, Opens, Spent, Step, Tensors};
+use super::{Batch, Opens, Side, Spent, Step, Tensors};
 use crate::error::Error;
 use reference::fixed::{Coins, Model as Fixed, Monitor, Parameters, Replayed, Tape};
 use reference::spec::TrainSpec;
@@ -49,7 +49,7 @@ impl Opens for Integer {
     }
 }
 
-impl Model for Integer {
+impl Side for Integer {
     type Value = i64;
 
     fn name(&self) -> &'static str {

@@ -1,7 +1,7 @@
 use super::*;
-use crate::model::integer::Integer;
-use crate::model::real::Real;
-use crate::model::{Model, execution_order};
+use crate::side::Side;
+use crate::side::integer::Integer;
+use crate::side::real::Real;
 use ndarray::{Array1, array};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
@@ -151,7 +151,7 @@ fn what_follows_an_operand_out_of_range_is_booked_to_range() {
     let ran = run(spec, &inputs, Coins::seeded(1));
     assert!(ran.monitor.counts().contains_key("logits"), "{:?}", ran.monitor.counts());
     for (point, b) in &ran.budget {
-        let after = execution_order(point) >= execution_order(&ProbePoint::Logits);
+        let after = *point >= ProbePoint::Logits;
         assert_eq!(b.part(Cause::Range).largest > 0.0, after && b.total.largest > 0.0, "{point}");
         assert!(!after || b.part(Cause::Rounding).largest == 0.0, "{point}");
     }

@@ -1,11 +1,8 @@
-//! The side experiment of `rounding` and `transcript`: training steps of a small network with the run's head, rounding and number format, on
-//! fresh parties whose messages and coins are recorded. Its size does not depend on the run's, so that the checks cost the same everywhere.
+//! The parties of the side experiment: what they train, on which rows, and how they are started so that their messages and coins are recorded.
 
-use super::{Outcome, rounding, transcript};
 use crate::config::Config;
 use crate::error::Error;
-use crate::generate;
-use crate::model::secure::{failed, units};
+use crate::side::secure::{failed, units};
 use ndarray::Array2;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
@@ -61,46 +58,7 @@ pub fn start(
     Ok((engine, transcript))
 }
 
-/// Both checks.
-///
-/// # Errors
-/// A side that cannot go on for another reason than a failed check.
-pub fn checks(config: &Config) -> Result<Vec<Outcome>, Error> {
-    let spec = spec(&config.spec);
-    let parameters = generate::initial(&spec, config.seed)?;
-    // Parties that stop are what both look for.
-    let or_stopped = |name: &'static str, judged: Result<Outcome, Error>| match judged {
-        Err(Error::Protocol(what)) => {
-            Ok(Outcome::new(name, "the parties stopped".into(), Some(failure(name, config, &what))))
-        }
-        judged => judged,
-    };
-    Ok(vec![
-        or_stopped("rounding", rounding::check(config, &spec, &parameters))?,
-        or_stopped("transcript", transcript::check(config, &spec, &parameters))?,
-    ])
-}
-
 /// The text of a failure, with the command that repeats it.
 pub(super) fn failure(check: &str, config: &Config, what: &str) -> String {
     format!("FAIL {check}   {what}\n  again: {}", config.command("--steps 1"))
-}
-
-/// A run of one step, for tests.
-#[cfg(test)]
-pub fn config(head: reference::spec::Head, rounding: reference::spec::Rounding) -> Config {
-    let training =
-        crate::config::Training { head, layers: 2, hidden: 8, rounding, epsilon: 0.1, sgd: SgdSpec::default() };
-    Config {
-        spec: training.spec(16).expect("a valid specification"),
-        mode: crate::config::Mode::Lockstep,
-        steps: 1,
-        seed: 1,
-        insecure_seed: None,
-        data: None,
-        only_step: None,
-        only_probe: None,
-        loaded: None,
-        replayed: None,
-    }
 }

@@ -4,7 +4,7 @@
 
 use crate::check::Outcome;
 use crate::config::Config;
-use crate::freerun::Point;
+use crate::run::free::Point;
 
 /// A loss beyond this is divergence.
 const LOSS: f64 = 100.0;
@@ -57,7 +57,7 @@ pub fn outcome(config: &Config, ended: &[String], gave_up: bool) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::side::config;
+    use crate::config::small as config;
     use reference::spec::{Head, Rounding};
 
     fn point(step: usize, loss: Option<f64>, accuracy: f64) -> Point {

@@ -3,7 +3,6 @@
 //! Every truncation has a name, and both sides can show what they truncated: the integer model as it replays the coins, the secure side from the views
 //! of two parties put together. A fault is thus narrowed from a tensor to the operation that made it.
 
-use crate::model::execution_order;
 use reference::fixed::Replayed;
 use reference::spec::{HeadPoint, ProbePoint};
 
@@ -18,7 +17,7 @@ pub struct Truncated {
 
 /// A truncation whose operands differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parted {
+pub struct FirstDifference {
     /// Its name.
     pub name: String,
     /// Flat index of the first operand that differs.
@@ -29,9 +28,9 @@ pub struct Parted {
     pub secure: i64,
 }
 
-impl std::fmt::Display for Parted {
+impl std::fmt::Display for FirstDifference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Parted { name, index, integer, secure } = self;
+        let FirstDifference { name, index, integer, secure } = self;
         write!(f, "{name} is given {secure} at [{index}] by secure, {integer} by the integer model")
     }
 }
@@ -69,21 +68,24 @@ pub fn tensor_of(operation: &str, layers: usize) -> Option<ProbePoint> {
 /// Whether what goes into `operation` enters the tensor at `point`.
 pub fn affects(operation: &str, point: &ProbePoint, layers: usize) -> bool {
     let Some(first) = tensor_of(operation, layers) else { return true };
-    let (first, order) = (execution_order(&first), execution_order(point));
     // An update concerns its own layer only.
-    order >= first && (first.0 < 5 || order.1 == first.1)
+    *point >= first && first.updated_layer().is_none_or(|layer| point.updated_layer() == Some(layer))
 }
 
 /// The first truncation, as a step computes them, whose operands differ. One that only one side has, or with other elements, is left to the comparison
 /// of tensors and coins.
-pub fn first_parted(integer: &[Replayed], secure: &[Truncated], layers: usize) -> Option<Parted> {
+pub fn first_difference_of_operands(
+    integer: &[Replayed],
+    secure: &[Truncated],
+    layers: usize,
+) -> Option<FirstDifference> {
     let parted = |i: &Replayed| {
         let s = secure.iter().find(|s| s.name == i.name && s.operands.len() == i.operands.len())?;
         let index = i.operands.iter().zip(&s.operands).position(|(a, b)| a != b)?;
-        Some(Parted { name: i.name.clone(), index, integer: i.operands[index], secure: s.operands[index] })
+        Some(FirstDifference { name: i.name.clone(), index, integer: i.operands[index], secure: s.operands[index] })
     };
     // Of several truncations on the way to one tensor, the model's order decides: `min_by_key` keeps the first.
-    integer.iter().filter_map(parted).min_by_key(|p| tensor_of(&p.name, layers).map(|point| execution_order(&point)))
+    integer.iter().filter_map(parted).min_by_key(|p| tensor_of(&p.name, layers))
 }
 
 #[cfg(test)]
@@ -113,12 +115,12 @@ mod tests {
             integer("layer2/backward", &[7, 8, 9]),
         ];
         let mut other: Vec<_> = model.iter().map(|m| secure(&m.name, &m.operands)).collect();
-        assert_eq!(first_parted(&model, &other, 2), None);
+        assert_eq!(first_difference_of_operands(&model, &other, 2), None);
         (other[3].operands[0], other[4].operands[2]) = (0, 0);
-        let found = first_parted(&model, &other, 2).unwrap();
+        let found = first_difference_of_operands(&model, &other, 2).unwrap();
         assert_eq!((found.name.as_str(), found.index, found.integer, found.secure), ("layer2/backward", 2, 9, 0));
         (other[1].operands[1], other[2].operands[0]) = (40, 50);
-        let text = first_parted(&model, &other, 2).unwrap().to_string();
+        let text = first_difference_of_operands(&model, &other, 2).unwrap().to_string();
         assert_eq!(text, "head/exp/square is given 40 at [1] by secure, 4 by the integer model");
     }
 }

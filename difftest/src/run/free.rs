@@ -5,20 +5,20 @@
 //! side where its weights are opened, about twenty times a run.
 
 use crate::check::Outcome;
-use crate::check::divergence::{self, Watch};
+use crate::check::divergence::{self, Evidence};
 use crate::check::range::Range;
+use crate::checkpoint::Trained;
 use crate::compare::real;
 use crate::config::Config;
 use crate::error::Error;
+use crate::evaluation::Evaluation;
+use crate::explain::health::Health;
 use crate::generate;
-use crate::lockstep::{Evaluation, SIDES};
-use crate::model::integer::Integer;
-use crate::model::real::{Real, refused};
-use crate::model::{Batch, Model, Opens, Spent, Tensors};
-use crate::saved::Trained;
-use crate::watch::Side;
+use crate::side::integer::Integer;
+use crate::side::real::{Real, refused};
+use crate::side::{Batch, Opens, SIDES, Side, Spent, Tensors, Trains};
 use fixtures::Dataset;
-use ndarray::{Array2, Axis, Zip};
+use ndarray::{Axis, Zip};
 use reference::f64::{Network, RealHead};
 use reference::fixed::{Coins, Parameters, Tape};
 use reference::spec::{ProbePoint, TrainSpec};
@@ -50,7 +50,7 @@ pub struct Findings {
     /// Verdict of each side.
     pub divergence: Vec<(&'static str, divergence::Verdict)>,
     /// How each side's training went, by its weights at the beginning and at the end on the first test rows.
-    pub watch: [Side; 3],
+    pub watch: [Health; 3],
     /// Part of the test set classified correctly: f64, secure.
     pub accuracy: (f64, f64),
     /// Sums over all steps: f64, integer, secure.
@@ -59,33 +59,6 @@ pub struct Findings {
     pub steps: usize,
     /// What the f64 side and the first secure run have become.
     pub trained: Trained,
-}
-
-/// A secure side that trains without opening anything.
-pub trait Trains: Opens {
-    /// Shares the data, (rows, inputs) at scale f, once.
-    ///
-    /// # Errors
-    /// A peer that fails.
-    fn share_data(&mut self, units: &Array2<i64>, labels: &[usize]) -> Result<(), Error>;
-
-    /// Trains on batches of rows of the shared data.
-    ///
-    /// # Errors
-    /// A peer that fails.
-    fn train(&mut self, batches: &[Vec<u32>]) -> Result<Spent, Error>;
-
-    /// What each party holds of the parameters; nothing is opened.
-    ///
-    /// # Errors
-    /// A peer that fails.
-    fn shares(&mut self) -> Result<[Vec<LayerShare>; 3], Error>;
-
-    /// Gives the parties their shares of the parameters; nothing is opened.
-    ///
-    /// # Errors
-    /// Shares that do not fit the network or each other; a peer that fails.
-    fn load_shares(&mut self, shares: [Vec<LayerShare>; 3]) -> Result<(), Error>;
 }
 
 /// The rows that a run uses, each once, and its batches in terms of them.
@@ -220,7 +193,7 @@ pub fn run<S: Trains>(
     };
     let mut integer = Integer::with_coins(spec.clone(), Coins::seeded(config.seed.wrapping_add(1)))?;
     integer.load(&start)?;
-    let mut watches = SIDES.map(|side| Watch::new(side, spec.fixed));
+    let mut watches = SIDES.map(|side| Evidence::new(side, spec.fixed));
     let (mut range, mut curve) = (Range::default(), Vec::new());
     let mut spent = [Spent::default(), Spent::default(), secure_spent];
     let test = Evaluation::of(data, config.spec.fixed);
@@ -269,7 +242,7 @@ pub fn run<S: Trains>(
         .zip([accuracy.0, integer_accuracy, accuracy.1])
         .map(|(w, accuracy)| (w.side, w.verdict(accuracy, spec.network.classes(), epoch_passed)))
         .collect();
-    let mut watch = SIDES.map(|side| Side::new(side, spec));
+    let mut watch = SIDES.map(|side| Health::new(side, spec));
     let last = ours.last().unwrap_or(&start);
     let ends = [None, Some(integer.parameters()?), Some(last.clone())];
     for ((side, end), accuracy) in watch.iter_mut().zip(ends).zip([accuracy.0, integer_accuracy, accuracy.1]) {

@@ -25,8 +25,8 @@
 mod row;
 
 use crate::compare::real as decoded;
-use crate::model::{Batch, Tensors};
-use crate::operation::affects;
+use crate::explain::origin::affects;
+use crate::side::{Batch, Tensors};
 use ndarray::{Array2, Axis, Zip};
 use reference::fixed::{LayerValues, Monitor};
 use reference::spec::{HeadPoint, ProbePoint, SpecError, TrainSpec};

@@ -1,23 +1,24 @@
 //! Lock-step: at each step all sides start from the same opened weights and velocities, and every probed tensor is compared.
 
 use crate::bound::network::Bounds;
-use crate::budget::{self, Budget};
 use crate::check::Outcome;
 use crate::check::bit_exact::BitExact;
-use crate::check::divergence::{self, Watch};
+use crate::check::divergence::{self, Evidence};
 use crate::check::error_bound;
 use crate::check::gradient_bound::GradientBound;
 use crate::check::range::Range;
 use crate::compare::{self, Comparison, Verdict, real};
 use crate::config::Config;
 use crate::error::Error;
+use crate::evaluation::Evaluation;
+use crate::explain::cause::{self, Budget};
+use crate::explain::health::Health;
 use crate::generate;
-use crate::model::integer::Integer;
-use crate::model::real::Real;
-use crate::model::{Batch, Model, Opens, Spent, Tensors};
-use crate::watch::Side;
+use crate::side::integer::Integer;
+use crate::side::real::Real;
+use crate::side::{Opens, SIDES, Side, Spent, Tensors};
 use fixtures::Dataset;
-use reference::spec::{FixedSpec, ProbePoint};
+use reference::spec::ProbePoint;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -56,14 +57,6 @@ pub struct Tightness {
     pub statistical: Vec<f64>,
 }
 
-/// The median, of an even number the mean of the middle two; `None` of nothing.
-pub fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let last = sorted.len().checked_sub(1)?;
-    Some((sorted[last / 2] + sorted[last.div_ceil(2)]) / 2.0)
-}
-
 /// What a run found.
 #[derive(Debug)]
 pub struct Findings {
@@ -82,7 +75,7 @@ pub struct Findings {
     /// Verdict of each side.
     pub divergence: Vec<(&'static str, divergence::Verdict)>,
     /// How each side's training went.
-    pub watch: [Side; 3],
+    pub watch: [Health; 3],
     /// Part of the test set classified correctly: f64, secure.
     pub accuracy: (f64, f64),
     /// Sums over all steps: f64, integer, secure.
@@ -90,9 +83,6 @@ pub struct Findings {
     /// Steps taken.
     pub steps: usize,
 }
-
-/// The sides, in the order in which they are reported.
-pub const SIDES: [&str; 3] = ["f64", "integer", "secure"];
 
 /// How many of the worst elements `--probe` shows.
 const DETAILS: usize = 10;
@@ -133,8 +123,8 @@ pub fn run_watched<S: Opens>(
     let (mut details, mut budgets) = (Vec::new(), Vec::new());
     let (mut bit_exact, mut gradient_bound, mut range) =
         (BitExact::default(), GradientBound::default(), Range::default());
-    let mut watches = SIDES.map(|side| Watch::new(side, spec.fixed));
-    let mut watch = SIDES.map(|side| Side::new(side, spec));
+    let mut watches = SIDES.map(|side| Evidence::new(side, spec.fixed));
+    let mut watch = SIDES.map(|side| Health::new(side, spec));
     let mut spent = [Spent::default(); 3];
     let (mut judged, mut steps) = (0, 0);
     let wanted = |point: &ProbePoint| config.only_probe.as_ref().is_none_or(|name| *name == point.to_string());
@@ -195,7 +185,7 @@ pub fn run_watched<S: Opens>(
             bit_exact.step(config, step, &integer_step.tensors, &secure_step.tensors, wanted);
             let start = parameters.decode(spec.fixed, &spec.sgd);
             let sides = (&real_step.tensors, &integer_step.tensors, &secure_step.tensors);
-            budgets.push((step, budget::step(spec, &start, &batch, sides, &integer.violations, wanted)?));
+            budgets.push((step, cause::step(spec, &start, &batch, sides, &integer.violations, wanted)?));
             // The bounds are theorems about arithmetic that stays in range.
             let mut bounds = None;
             if range.first().is_none() {
@@ -237,7 +227,7 @@ pub fn run_watched<S: Opens>(
     let classes = spec.network.classes();
     let divergence: Vec<_> = watches
         .iter()
-        .map(|w| (w.side, w.verdict(if w.side == "f64" { accuracy.0 } else { accuracy.1 }, classes, epoch_passed)))
+        .map(|w| (w.side, w.verdict(if w.side == "real" { accuracy.0 } else { accuracy.1 }, classes, epoch_passed)))
         .collect();
     let checks = vec![
         bit_exact.finish(),
@@ -302,51 +292,11 @@ fn worst(
     list
 }
 
-/// The test set, taken in pieces that keep memory small.
-pub struct Evaluation<'a> {
-    data: &'a Dataset,
-    fixed: FixedSpec,
-}
-
-impl<'a> Evaluation<'a> {
-    /// Rows at a time.
-    const ROWS: usize = 1000;
-
-    /// The test set of `data`.
-    pub fn of(data: &'a Dataset, fixed: FixedSpec) -> Self {
-        Evaluation { data, fixed }
-    }
-
-    fn pieces(&self) -> impl Iterator<Item = Batch> {
-        let rows: Vec<u32> = (0..self.data.test.len() as u32).collect();
-        let pieces: Vec<Vec<u32>> = rows.chunks(Self::ROWS).map(<[u32]>::to_vec).collect();
-        pieces.into_iter().map(|rows| generate::rows(&self.data.test, &rows, self.fixed))
-    }
-
-    /// The part of it that a side classifies correctly.
-    ///
-    /// # Errors
-    /// The side's own.
-    pub fn accuracy<M: Model>(&self, side: &mut M) -> Result<f64, Error> {
-        let mut correct = 0;
-        for batch in self.pieces() {
-            correct += side.correct(&batch)?;
-        }
-        Ok(correct as f64 / self.data.test.len() as f64)
-    }
-
-    /// The first piece.
-    pub fn sample(&self) -> Option<Batch> {
-        self.pieces().next()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Mode;
-    use crate::model::Step;
-    use crate::model::secure::Secure;
+    use crate::side::secure::Secure;
+    use crate::side::{Batch, Step};
     use fixtures::Split;
     use reference::fixed::{Parameters, Tape};
     use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
@@ -360,18 +310,7 @@ mod tests {
             fixed: FixedSpec::default(),
             sgd: SgdSpec { batch: 8, ..SgdSpec::default() },
         };
-        Config {
-            spec,
-            mode: Mode::Lockstep,
-            steps: 3,
-            seed: 3,
-            insecure_seed: None,
-            data: None,
-            only_step: None,
-            only_probe: None,
-            loaded: None,
-            replayed: None,
-        }
+        Config::new(spec, 3, 3)
     }
 
     /// 4 x 4 images, every label.
@@ -393,7 +332,7 @@ mod tests {
         units: i64,
     }
 
-    impl Model for Planted {
+    impl Side for Planted {
         type Value = i64;
 
         fn name(&self) -> &'static str {

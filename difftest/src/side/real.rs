@@ -1,6 +1,6 @@
 //! [`reference::f64`] as a side.
 
-use super::{Batch, Model, Spent, Step, Tensors};
+use super::{Batch, Side, Spent, Step, Tensors};
 use crate::error::Error;
 use ndarray::Array2;
 use reference::f64::{Error as RealError, Layer, Network};
@@ -88,11 +88,11 @@ impl Real {
     }
 }
 
-impl Model for Real {
+impl Side for Real {
     type Value = f64;
 
     fn name(&self) -> &'static str {
-        "f64"
+        "real"
     }
 
     fn load(&mut self, parameters: &Parameters) -> Result<(), Error> {

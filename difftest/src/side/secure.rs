@@ -1,9 +1,8 @@
 //! [`secure::engine`] as a side: three parties on three threads of this process.
 
-use super::{Batch, Model, Opens, Spent, Step, Tensors};
+use super::{Batch, Opens, Side, Spent, Step, Tensors, Trains};
 use crate::error::Error;
-use crate::freerun::Trains;
-use crate::operation::Truncated;
+use crate::explain::origin::Truncated;
 use ndarray::{Array1, Array2};
 use reference::fixed::{LayerUnits, Parameters, Rounded, Tape};
 use reference::spec::TrainSpec;
@@ -72,7 +71,8 @@ impl Secure {
     /// # Errors
     /// A specification or machine that the engine cannot work with.
     pub fn start(spec: TrainSpec, insecure_seed: Option<u64>, record: bool) -> Result<Self, Error> {
-        let config = EngineConfig { seed: insecure_seed, record, settled: !record, ..EngineConfig::new(spec.clone()) };
+        let config =
+            EngineConfig { seed: insecure_seed, record, pin_to_cores: !record, ..EngineConfig::new(spec.clone()) };
         Ok(Secure { engine: Engine::start(config).map_err(failed)?, spec, truncated: Vec::new() })
     }
 
@@ -90,7 +90,7 @@ impl Secure {
     }
 }
 
-impl Model for Secure {
+impl Side for Secure {
     type Value = i64;
 
     fn name(&self) -> &'static str {

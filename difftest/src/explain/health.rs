@@ -4,8 +4,8 @@
 
 use crate::compare::real;
 use crate::error::Error;
-use crate::model::real::{Real, refused};
-use crate::model::{Batch, Tensors};
+use crate::side::real::{Real, refused};
+use crate::side::{Batch, Tensors};
 use ndarray::{Array2, Axis};
 use reference::f64::{Network, RealHead};
 use reference::fixed::Parameters;
@@ -32,8 +32,8 @@ pub type Loss = Option<f64>;
 
 /// One side. What it does not show is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Side {
-    /// `f64`, `integer` or `secure`.
+pub struct Health {
+    /// `real`, `integer` or `secure`.
     pub side: &'static str,
     /// Mean loss at the beginning and at the end; `None` for a head without one.
     pub loss: Option<(Loss, Loss)>,
@@ -49,11 +49,11 @@ pub struct Side {
     pub layers: Vec<Layer>,
 }
 
-impl Side {
+impl Health {
     /// Nothing seen yet.
     pub fn new(side: &'static str, spec: &TrainSpec) -> Self {
         let limit = real(spec.fixed.limit(), spec.fixed.fraction_bits);
-        Side { side, loss: None, accuracy: 0.0, largest_logit: 0.0, largest_weight: 0.0, limit, layers: Vec::new() }
+        Health { side, loss: None, accuracy: 0.0, largest_logit: 0.0, largest_weight: 0.0, limit, layers: Vec::new() }
     }
 
     /// Looks at a step of a side whose tensors are reals.
@@ -208,7 +208,7 @@ pub fn losses(loss: Option<(Loss, Loss)>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::side::config;
+    use crate::config::small as config;
     use ndarray::array;
     use reference::spec::Head;
 
@@ -245,7 +245,7 @@ mod tests {
     fn first_and_last_loss_largest_values_and_what_is_not_a_number() {
         let spec = config(Head::Softmax, Rounding::Nearest).spec;
         let classes = spec.network.classes();
-        let mut side = Side::new("f64", &spec);
+        let mut side = Health::new("real", &spec);
         for height in [0.0, 5.0, f64::NAN] {
             let logits = Array2::from_shape_fn((1, classes), |(_, c)| if c == 0 { height } else { 0.0 });
             side.reals(&spec, &[0], &Tensors::from([(ProbePoint::Logits, logits)])).unwrap();
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(last, None);
         assert!(side.largest_logit.is_nan());
         assert_eq!(losses(side.loss), format!("{:.4} -> infinite", (classes as f64).ln()));
-        let none = Side::new("f64", &config(Head::ReluGrad, Rounding::Nearest).spec);
+        let none = Health::new("real", &config(Head::ReluGrad, Rounding::Nearest).spec);
         assert_eq!(losses(none.loss), "-");
     }
 }

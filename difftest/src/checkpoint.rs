@@ -1,6 +1,6 @@
 //! Trained models on disk (`--save-model`, `--load-model`), as [safetensors](https://docs.rs/safetensors).
 //!
-//! * `NAME.safetensors`: f64's weights and velocities as F64, with the names of the probes: `layer1/weights` of shape (in, out), `layer1/bias`
+//! * `NAME.safetensors`: the real side's weights and velocities as F64, with the names of the probes: `layer1/weights` of shape (in, out), `layer1/bias`
 //!   of shape (out), `layer1/weight_velocity`, `layer1/bias_velocity`, real.
 //! * `NAME.party0.safetensors`, `.party1.`, `.party2.`: the replicated shares, one file a party: party i's two components of the same tensors as
 //!   U64, `layer1/weights.component0` and so on, modulo 2^64, weights at scale f, velocities at scale f + extra velocity bits. No party opens anything,
@@ -10,17 +10,17 @@
 //! written as a whole or not at all; files of different saves are not loaded together.
 
 use crate::error::Error;
-use crate::report;
+use crate::output;
 use ndarray::{Array1, Array2};
 use reference::fixed::LayerValues;
 use reference::spec::{NetworkSpec, TrainSpec};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
+use secure::buffer::Words;
 use secure::client::check_replicas;
+use secure::id::PartyId;
 use secure::nn::dense::LayerShare;
-use secure::party::PartyId;
 use secure::share::Share;
-use secure::words::Words;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ const TENSORS: [&str; 4] = ["weights", "bias", "weight_velocity", "bias_velocity
 pub struct Trained {
     /// Steps trained.
     pub steps: u32,
-    /// The f64 side, real.
+    /// The real side.
     pub real: Vec<LayerValues>,
     /// Each party's shares.
     pub shares: [Vec<LayerShare>; 3],
@@ -44,21 +44,21 @@ pub struct Trained {
 /// Whose file.
 #[derive(Clone, Copy)]
 enum Holder {
-    F64,
+    Real,
     Party(PartyId),
 }
 
 impl Holder {
     fn name(self) -> String {
         match self {
-            Holder::F64 => "f64".into(),
+            Holder::Real => "real".into(),
             Holder::Party(id) => format!("party {id}"),
         }
     }
 
     fn path(self, model: &Path) -> PathBuf {
         match self {
-            Holder::F64 => model.into(),
+            Holder::Real => model.into(),
             Holder::Party(id) => {
                 let stem = if model.extension().is_some_and(|e| e == "safetensors") {
                     model.with_extension("")
@@ -74,7 +74,7 @@ impl Holder {
 
     fn dtype(self) -> Dtype {
         match self {
-            Holder::F64 => Dtype::F64,
+            Holder::Real => Dtype::F64,
             Holder::Party(_) => Dtype::U64,
         }
     }
@@ -87,7 +87,7 @@ impl Holder {
             for (name, shape) in TENSORS.iter().zip([vec![inputs, outputs], vec![outputs]].into_iter().cycle()) {
                 let name = format!("layer{l}/{name}");
                 match self {
-                    Holder::F64 => list.push((name, shape)),
+                    Holder::Real => list.push((name, shape)),
                     Holder::Party(id) => {
                         for component in [id, id.next()] {
                             list.push((format!("{name}.component{}", component.index()), shape.clone()));
@@ -116,7 +116,7 @@ impl Holder {
 /// The files that a model is saved as.
 pub fn files(model: &Path) -> Vec<PathBuf> {
     let parties = PartyId::ALL.map(Holder::Party);
-    [Holder::F64].into_iter().chain(parties).map(|holder| holder.path(model)).collect()
+    [Holder::Real].into_iter().chain(parties).map(|holder| holder.path(model)).collect()
 }
 
 /// Writes the four files.
@@ -130,7 +130,7 @@ pub fn save(model: &Path, spec: &TrainSpec, trained: &Trained) -> Result<(), Err
     let real = trained.real.iter();
     let real = real.flat_map(|l| [bits(&l.weights), row(&l.bias), bits(&l.weight_velocity), row(&l.bias_velocity)]);
     // All four are made before the first replaces an older one.
-    let mut files = vec![(Holder::F64, file(model, Holder::F64, spec, &run, real.collect())?)];
+    let mut files = vec![(Holder::Real, file(model, Holder::Real, spec, &run, real.collect())?)];
     for (id, layers) in PartyId::ALL.into_iter().zip(&trained.shares) {
         let shares = layers.iter().flat_map(|l| [&l.weights, &l.bias, &l.weight_velocity, &l.bias_velocity]);
         let words = shares.flat_map(|s| [s.own.to_vec(), s.next.to_vec()]).collect();
@@ -138,8 +138,8 @@ pub fn save(model: &Path, spec: &TrainSpec, trained: &Trained) -> Result<(), Err
     }
     for (holder, file) in files {
         match holder {
-            Holder::F64 => report::write(&holder.path(model), &file)?,
-            Holder::Party(_) => report::write_private(&holder.path(model), &file)?,
+            Holder::Real => output::write(&holder.path(model), &file)?,
+            Holder::Party(_) => output::write_private(&holder.path(model), &file)?,
         }
     }
     Ok(())
@@ -169,7 +169,7 @@ fn file(
 /// # Errors
 /// A file that is missing, damaged, another party's, of another network, format or save; numbers that are not finite; copies of a share that differ.
 pub fn load(model: &Path, spec: &TrainSpec) -> Result<Trained, Error> {
-    let file = read(model, Holder::F64, spec, None)?;
+    let file = read(model, Holder::Real, spec, None)?;
     let path = model.display();
     let layer = |l: usize, words: &[Vec<u64>]| -> Result<LayerValues, Error> {
         let values = |k: usize| words[k].iter().map(|w| f64::from_bits(*w)).collect::<Vec<f64>>();
@@ -231,7 +231,9 @@ fn read(model: &Path, holder: Holder, spec: &TrainSpec, first: Option<&File>) ->
     let said = header.metadata().clone().unwrap_or_default();
     let field = |name: &str| said.get(name).map_or("missing", String::as_str);
     for (name, needed) in holder.metadata(spec) {
-        if field(name) != needed {
+        // The word of earlier versions.
+        let earlier = matches!(holder, Holder::Real) && (name, field(name)) == ("holder", "f64");
+        if field(name) != needed && !earlier {
             return Err(refuse(format!("its {name} is {}, this run needs {needed}", field(name))));
         }
     }
@@ -265,10 +267,10 @@ fn read(model: &Path, holder: Holder, spec: &TrainSpec, first: Option<&File>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::freerun::Trains as _;
     use crate::generate;
-    use crate::model::secure::Secure;
-    use crate::model::{Model as _, Opens as _};
+    use crate::side::Trains as _;
+    use crate::side::secure::Secure;
+    use crate::side::{Opens as _, Side as _};
     use reference::spec::{FixedSpec, Head, Rounding, SgdSpec};
     use std::fs;
 
@@ -384,6 +386,12 @@ mod tests {
         );
         let sgd = SgdSpec { extra_velocity_bits: 0, ..spec().sgd };
         refused(&TrainSpec { sgd, ..spec() }, &["velocity_bits is 3"]);
+        again();
+        let text = fs::read(&path).unwrap();
+        let at = text.windows(15).position(|w| w == b"\"holder\":\"real\"").expect("the holder is named");
+        // One byte shorter: a space keeps the header's length.
+        fs::write(&path, [&text[..at], b"\"holder\":\"f64\" ", &text[at + 15..]].concat()).unwrap();
+        assert_eq!(load(&path, &spec()).unwrap().real.len(), 2, "files of earlier versions are read");
         let mut diverged = model.clone();
         diverged.real[1].bias[2] = f64::NAN;
         save(&path, &spec(), &diverged).unwrap();

@@ -4,11 +4,11 @@
 //! their own, which may depend on the coins before ([`statistics::coins`]): later operands of a step, and later steps, do. Under nearest rounding there
 //! are no coins: parties with other randomness must agree in every tensor.
 
-use super::Outcome;
-use super::side::{Rows, rows, start};
+use super::parties::{self, Rows, rows, start};
+use crate::check::Outcome;
 use crate::config::Config;
 use crate::error::Error;
-use crate::model::secure::{failed, tape, tensors};
+use crate::side::secure::{failed, tape, tensors};
 use crate::statistics::{self, FALSE_ALARM};
 use ndarray::Array2;
 use reference::fixed::truncate::fraction;
@@ -97,7 +97,7 @@ impl Classes {
 }
 
 fn failure(config: &Config, what: &str) -> String {
-    super::side::failure("rounding", config, what)
+    parties::failure("rounding", config, what)
 }
 
 /// The verdict.
@@ -152,7 +152,7 @@ pub fn check(config: &Config, spec: &TrainSpec, parameters: &Parameters) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::side::{self, config};
+    use crate::config::small as config;
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha12Rng;
     use reference::spec::Head;
@@ -161,7 +161,7 @@ mod tests {
     fn the_engine_passes_under_both_roundings() {
         for rounding in Rounding::ALL {
             let config = config(Head::Softmax, rounding);
-            let spec = side::spec(&config.spec);
+            let spec = parties::spec(&config.spec);
             let parameters = crate::generate::initial(&spec, 1).unwrap();
             let outcome = check(&config, &spec, &parameters).unwrap();
             assert!(outcome.passed, "{outcome:?}");

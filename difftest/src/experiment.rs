@@ -1,0 +1,31 @@
+//! The side experiment of the checks `rounding` and `transcript`: training steps of a small network with the run's head, rounding and number
+//! format, on fresh parties whose messages and coins are recorded. Its size does not depend on the run's, so that the checks cost the same everywhere.
+
+pub mod parties;
+pub mod rounding;
+pub mod transcript;
+
+use crate::check::Outcome;
+use crate::config::Config;
+use crate::error::Error;
+use crate::generate;
+
+/// Both checks.
+///
+/// # Errors
+/// A side that cannot go on for another reason than a failed check.
+pub fn checks(config: &Config) -> Result<Vec<Outcome>, Error> {
+    let spec = parties::spec(&config.spec);
+    let parameters = generate::initial(&spec, config.seed)?;
+    // Parties that stop are what both look for.
+    let or_stopped = |name: &'static str, judged: Result<Outcome, Error>| match judged {
+        Err(Error::Protocol(what)) => {
+            Ok(Outcome::new(name, "the parties stopped".into(), Some(parties::failure(name, config, &what))))
+        }
+        judged => judged,
+    };
+    Ok(vec![
+        or_stopped("rounding", rounding::check(config, &spec, &parameters))?,
+        or_stopped("transcript", transcript::check(config, &spec, &parameters))?,
+    ])
+}
