@@ -12,6 +12,33 @@
 
 use crate::statistics::{bit_balance, repeats};
 use secure::id::PartyId;
+use secure::net::recorded::{Message, Sent};
+use std::collections::BTreeMap;
+
+/// The words of a recorded run by sender, receiver and protocol, in the order in which they were sent.
+pub type Words = BTreeMap<(PartyId, PartyId, &'static str), Vec<u64>>;
+
+/// Takes the messages of a run apart: `sent` tells which protocol wrote which words of which party's messages.
+pub fn words<'r>(messages: &[Message], sent: impl Iterator<Item = (PartyId, &'r Sent)>) -> Words {
+    let at: BTreeMap<_, _> = messages.iter().map(|m| ((m.exchange, m.from, m.to), &m.words)).collect();
+    let mut words = Words::new();
+    for (from, s) in sent {
+        let part = at.get(&(s.exchange, from, s.to)).and_then(|words| words.get(s.words.clone()));
+        words.entry((from, s.to, s.step)).or_default().extend(part.unwrap_or_default());
+    }
+    words
+}
+
+/// What `to` received in both runs.
+pub fn received(to: PartyId, first: &Words, again: &Words) -> Vec<Received> {
+    let pair = |(key, words): (&(PartyId, PartyId, &'static str), &Vec<u64>)| Received {
+        from: key.0,
+        step: key.2,
+        first: words.clone(),
+        again: again.get(key).cloned().unwrap_or_default(),
+    };
+    first.iter().filter(|(key, _)| key.1 == to).map(pair).collect()
+}
 
 /// The words that one protocol sends to the receiver, in both runs.
 #[derive(Debug, Clone)]

@@ -7,7 +7,7 @@
 //! * no party draws the same words of a stream twice within a step;
 //! * the two copies of every component of every probed tensor agree.
 
-use super::masks::{self, Received};
+use super::masks::{self, Words};
 use super::parties::{self, Randomness, Rows, rows, start};
 use crate::check::Outcome;
 use crate::config::Config;
@@ -18,7 +18,6 @@ use reference::fixed::Parameters;
 use reference::spec::TrainSpec;
 use secure::id::PartyId;
 use secure::net::recorded::{Message, Sent};
-use std::collections::BTreeMap;
 
 /// One recorded training step.
 struct Run {
@@ -29,9 +28,6 @@ struct Run {
 
 /// Where one protocol's words are in the transcript, and how many.
 type Shape = (u64, PartyId, PartyId, &'static str, usize);
-
-/// The words of one protocol, by sender and receiver.
-type Words = BTreeMap<(PartyId, PartyId, &'static str), Vec<u64>>;
 
 impl Run {
     /// # Errors
@@ -55,15 +51,8 @@ impl Run {
         shape
     }
 
-    /// Everything said, in the order in which it was said.
     fn words(&self) -> Words {
-        let at: BTreeMap<_, _> = self.messages.iter().map(|m| ((m.exchange, m.from, m.to), &m.words)).collect();
-        let mut words = Words::new();
-        for (from, s) in &self.sent {
-            let said = at.get(&(s.exchange, *from, s.to)).and_then(|words| words.get(s.words.clone()));
-            words.entry((*from, s.to, s.step)).or_default().extend(said.unwrap_or_default());
-        }
-        words
+        masks::words(&self.messages, self.sent.iter().map(|(from, s)| (*from, s)))
     }
 }
 
@@ -120,17 +109,7 @@ fn judge(runs: &Runs) -> (String, Option<String>) {
     let threshold = FALSE_ALARM - (2.0 * first.len() as f64 + 7.0).log2();
     let (mut least, mut words) = (0f64, 0);
     for (receiver, run) in PartyId::ALL.into_iter().zip(&runs.again) {
-        let again = run.words();
-        let received: Vec<_> = first
-            .iter()
-            .filter(|((_, to, _), _)| *to == receiver)
-            .map(|(key @ (from, _, step), first)| Received {
-                from: *from,
-                step,
-                first: first.clone(),
-                again: again.get(key).cloned().unwrap_or_default(),
-            })
-            .collect();
+        let received = masks::received(receiver, &first, &run.words());
         let judged = masks::judge(receiver, &received, threshold);
         least = least.min(judged.least);
         words += judged.words;
