@@ -21,9 +21,9 @@
 //! * [`network`]: the walk through one training step;
 //! * [`statistical`]: beside this worst case, what holds but for one run in 2^40.
 
+pub mod encoding;
 #[cfg(test)]
 mod exact;
-pub mod encoding;
 pub mod head;
 pub mod interval;
 pub mod network;

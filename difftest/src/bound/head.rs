@@ -13,8 +13,8 @@
 //! * 1 / S - 1 / x with S = x + o: rises in x (its derivative is 1/x^2 - 1/S^2 >= 0), falls in o.
 //! * a quotient q is off by q `inverse` + one truncation, a reciprocal likewise; q = 0 is exact, as is the constant -1.
 
-use super::{Errors, encoding};
 use super::interval::{Interval, down, sums_of_others, up};
+use super::{Errors, encoding};
 use reference::spec::{Head, TrainSpec};
 
 /// What is known of a comparison.

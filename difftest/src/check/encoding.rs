@@ -40,7 +40,13 @@ impl Encodings {
                 format!("from -{:e} to {:e}", c.below, c.above)
             };
             let off = c.coded - c.real;
-            (c.name, format!("{} is {:e}; encoded it is {:e}, off by {off:e}; promised is {promise}", c.name, c.real, c.coded))
+            (
+                c.name,
+                format!(
+                    "{} is {:e}; encoded it is {:e}, off by {off:e}; promised is {promise}",
+                    c.name, c.real, c.coded
+                ),
+            )
         });
         Ok(Encodings { constants, pixels: 0, labels: 0, weights: 0, broken })
     }

@@ -200,6 +200,9 @@ mod tests {
             received("a", &random(3, N), [&a, &b], u64::wrapping_add),
             received("b", &random(4, N), [&a, &b], u64::wrapping_sub),
         ];
-        assert!(judge(PartyId::P0, &negated, -40.0).leak.unwrap().contains("difference"), "added here, subtracted there");
+        assert!(
+            judge(PartyId::P0, &negated, -40.0).leak.unwrap().contains("difference"),
+            "added here, subtracted there"
+        );
     }
 }

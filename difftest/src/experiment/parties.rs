@@ -77,11 +77,7 @@ impl Randomness {
 ///
 /// # Errors
 /// A party fails.
-pub fn start(
-    spec: &TrainSpec,
-    parameters: &Parameters,
-    randomness: Randomness,
-) -> Result<(Engine, Transcript), Error> {
+pub fn start(spec: &TrainSpec, parameters: &Parameters, randomness: Randomness) -> Result<(Engine, Transcript), Error> {
     let transcript = Transcript::default();
     let config = EngineConfig {
         seed: Some(randomness.dealing),

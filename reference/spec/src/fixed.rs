@@ -1,5 +1,5 @@
-use crate::fault::{Fault, planted};
 use crate::SpecError;
+use crate::fault::{Fault, planted};
 use serde::{Deserialize, Serialize};
 
 /// How a truncation rounds.
