@@ -11,7 +11,7 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use secure::kernel::{Bits, CtrKey, Kernel, View, from_bits, lowest_bits, to_planes};
+use secure::kernel::{CtrKey, Kernel, View, from_bits, to_planes};
 use std::hint::black_box;
 use std::time::{Instant, SystemTime};
 
@@ -173,29 +173,6 @@ fn date() -> String {
     format!("{:04}-{month:02}-{day:02}", e / 1461 - 4716 + (14 - month) / 12)
 }
 
-/// As many bit-adds as the product of the same shape has multiply-adds.
-fn bit_products(criterion: &mut Criterion) {
-    for (name, m, k, n, _, b_t) in SHAPES {
-        let mut group = criterion.benchmark_group(format!("bits {m}x{k}x{n} {name}"));
-        group.throughput(Throughput::Elements((m * k * n) as u64));
-        let (values, b) = (words(m * k), words(k * n));
-        let mut packed = vec![0; m * Bits::words_for(k)];
-        lowest_bits(&values, k, &mut packed);
-        let bits = Bits::new(&packed, m, k);
-        let view = if b_t { View::new(&b, n, k).t() } else { View::new(&b, k, n) };
-        let mut out = vec![0; m * n];
-        for kernel in available() {
-            group.bench_function(BenchmarkId::new(kernel.name(), "product"), |bench| {
-                bench.iter(|| kernel.bit_matmul_in(1, black_box(bits), view, &mut out));
-            });
-        }
-        let (mut lowest, mut turned) = (packed.clone(), vec![0; k * Bits::words_for(m)]);
-        group.bench_function("lowest bits", |bench| bench.iter(|| lowest_bits(black_box(&values), k, &mut lowest)));
-        group.bench_function("transpose", |bench| bench.iter(|| black_box(bits).transpose(&mut turned)));
-        group.finish();
-    }
-}
-
 fn planes(criterion: &mut Criterion) {
     let values = words(16384);
     let mut group = criterion.benchmark_group("planes 16384x32");
@@ -228,7 +205,7 @@ fn streams(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, matmul, bit_products, planes, streams);
+criterion_group!(benches, matmul, planes, streams);
 
 fn main() {
     if std::env::args().any(|argument| argument == "--ratios") {

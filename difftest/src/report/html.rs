@@ -2,11 +2,10 @@
 //! captions and scopes, plots with titles and descriptions.
 
 mod comparison;
-mod paper;
-mod plot;
+pub(crate) mod plot;
+mod ticks;
 
 pub use comparison::comparison;
-pub use paper::paper;
 
 use std::fmt::Write;
 
@@ -80,7 +79,7 @@ impl Table {
         Table { caption: caption.into(), columns: columns.map(String::from).to_vec(), rows: Vec::new() }
     }
 
-    fn markup(&self) -> String {
+    pub(crate) fn markup(&self) -> String {
         let mut out = format!(
             "<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-label=\"{}\">\n<table>\n<caption>{}</caption>\n<thead><tr>",
             escape(self.caption.split(['.', ':']).next().unwrap_or_default()),
