@@ -6,6 +6,7 @@
 //! of coins are handed to the client by each party apart and put together there ([`crate::client`]), never by a party.
 
 pub mod link;
+pub mod remote;
 pub mod worker;
 
 pub use crate::opened::{HeadReport, LayerUnits, ParameterUnits, Probe, RoundingRecord, StepReport};
@@ -473,7 +474,7 @@ fn open_all(what: &str, shares: Vec<Share>) -> Result<Vec<i64>> {
 
 /// Lets the allocator keep what a step frees for the next one. The C library gives memory back to the system from a threshold on that
 /// follows the largest block freed so far, and page faults would cost a tenth of a step; one large block, never touched, raises it.
-fn keep_freed_memory() {
+pub(crate) fn keep_freed_memory() {
     drop(std::hint::black_box(Vec::<u8>::with_capacity(31 << 20)));
 }
 
@@ -493,7 +494,6 @@ fn thread_party(
     cores: Option<[CoreId; 2]>,
 ) -> (ThreadLink, Box<dyn FnOnce() + Send>) {
     let party = channel.id();
-    let (spec, seed) = (config.spec.clone(), config.seed.map(|s| party_seed(s, party)));
     // Twice as many as threads, so that nobody waits long for what another has taken.
     let pieces = if config.threads > 1 { 2 * config.threads } else { 1 };
     let end = if cores.is_some() && party == ALONE { channel.long_spin() } else { channel };
@@ -504,18 +504,21 @@ fn thread_party(
     let (jobs, next_job) = mpsc::channel::<Job>();
     let (give_answer, answers) = mpsc::channel();
     let progress = Arc::<AtomicU64>::default();
-    let watched = Arc::clone(&progress);
+    let terms = Terms {
+        id: party,
+        spec: config.spec.clone(),
+        pieces,
+        seed: config.seed.map(|s| party_seed(s, party)),
+        progress: Arc::clone(&progress),
+        record: true,
+    };
     let body = move || {
         if let Some(cores) = cores {
             core_affinity::set_for_current(cores[usize::from(party == ALONE)]);
         }
         run_party(
-            party,
-            spec,
-            pieces,
+            terms,
             end,
-            seed,
-            watched,
             || next_job.recv().ok(),
             |answer| {
                 let _ = give_answer.send(answer);
@@ -525,24 +528,33 @@ fn thread_party(
     (ThreadLink { party, jobs, answers, progress, patience: 2 * config.deadline }, Box::new(body))
 }
 
+/// What a party is started with.
+pub(crate) struct Terms {
+    pub id: PartyId,
+    pub spec: TrainSpec,
+    /// Into how many pieces a product is cut.
+    pub pieces: usize,
+    pub seed: Option<Seed>,
+    /// Where others see its rounds.
+    pub progress: Arc<AtomicU64>,
+    /// Whether it hands out probes and views of coins where the client asks.
+    pub record: bool,
+}
+
 /// A party from its first message to its last job. Its first answer is that it is ready.
-#[expect(clippy::too_many_arguments, reason = "all that a party is made of, once")]
-fn run_party(
-    id: PartyId,
-    spec: TrainSpec,
-    pieces: usize,
+pub(crate) fn run_party(
+    terms: Terms,
     channel: Box<dyn Channel>,
-    seed: Option<Seed>,
-    progress: Arc<AtomicU64>,
     next: impl FnMut() -> Option<Job>,
     mut answer: impl FnMut(Result<Answer>),
 ) {
-    match Party::connect(id, spec.fixed, spec.rounding, channel, seed) {
+    match Party::connect(terms.id, terms.spec.fixed, terms.spec.rounding, channel, terms.seed) {
         Err(e) => answer(Err(e)),
         Ok(mut party) => {
-            (party.pieces, party.progress) = (pieces, progress);
+            (party.pieces, party.progress) = (terms.pieces, terms.progress);
+            let worker = Worker::new(party, terms.spec);
             answer(Ok(Answer::Done));
-            Worker::new(party, spec).work(next, answer);
+            if terms.record { worker } else { worker.without_records() }.work(next, answer);
         }
     }
 }
@@ -555,7 +567,7 @@ fn mix(seed: u64, n: u64) -> Seed {
     seed_of(words)
 }
 
-fn party_seed(seed: u64, id: PartyId) -> Seed {
+pub(crate) fn party_seed(seed: u64, id: PartyId) -> Seed {
     mix(seed, id.index() as u64)
 }
 

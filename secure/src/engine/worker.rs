@@ -110,12 +110,20 @@ pub struct Worker {
     data: Option<Factor>,
     labels: Option<Share>,
     hits: Option<Share>,
+    /// Whether the client may have what it could put the parties' views together from.
+    may_record: bool,
 }
 
 impl Worker {
     /// A party that holds nothing yet.
     pub fn new(party: Party, spec: TrainSpec) -> Self {
-        Worker { party, spec, layers: Vec::new(), data: None, labels: None, hits: None }
+        Worker { party, spec, layers: Vec::new(), data: None, labels: None, hits: None, may_record: true }
+    }
+
+    /// A party that refuses to hand out probes and its views of the coins.
+    #[must_use]
+    pub fn without_records(self) -> Self {
+        Worker { may_record: false, ..self }
     }
 
     /// Works until there are no more jobs, or one fails: then its neighbours are told why, for they would wait. Its memory is erased as far
@@ -139,6 +147,10 @@ impl Worker {
     /// Performs one job. The client knows what a party holds and checks every job before it sends it; what is refused here is refused
     /// because client and party, or the parties, disagree.
     fn perform(&mut self, job: Job) -> Result<Answer> {
+        let records = matches!(job, Job::Step { record: true, .. } | Job::Head { .. });
+        if records && !self.may_record {
+            return Err(Error::misuse(format!("party {} does not record; start it with record = true", self.party.id)));
+        }
         match job {
             Job::Load(layers) => self.load(layers)?,
             Job::LoadShares(layers) => self.layers = layers,
