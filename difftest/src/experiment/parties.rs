@@ -53,7 +53,7 @@ pub fn start(
     let seed = seed.map(|s| s.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(n));
     let config =
         EngineConfig { seed, record: true, transcript: Some(transcript.clone()), ..EngineConfig::new(spec.clone()) };
-    let mut engine = Engine::start(config).map_err(failed)?;
+    let mut engine = crate::parties::start(config).map_err(failed)?;
     engine.load(&units(parameters)).map_err(failed)?;
     Ok((engine, transcript))
 }

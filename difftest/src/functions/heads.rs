@@ -15,7 +15,7 @@ use reference::f64::RealHead;
 use reference::fixed::heads::{Rows, gradient};
 use reference::fixed::{Arithmetic, Coins, Model};
 use reference::spec::{Head, NetworkSpec, SgdSpec, TrainSpec};
-use secure::engine::{Engine, EngineConfig};
+use secure::engine::EngineConfig;
 
 /// Classes of the random rows.
 const CLASSES: usize = 10;
@@ -206,7 +206,8 @@ pub fn spot_check(scope: &Scope) -> Result<Outcome, Error> {
             labels.extend(l);
         }
         let config = EngineConfig { record: true, ..EngineConfig::new(spec.clone()) };
-        let secure = Engine::start(config).and_then(|mut e| e.head(&logits, CLASSES, &labels)).map_err(failed)?;
+        let secure =
+            crate::parties::start(config).and_then(|mut e| e.head(&logits, CLASSES, &labels)).map_err(failed)?;
         let matrix = Array2::from_shape_vec((labels.len(), CLASSES), logits).expect("rows of ten logits");
         let integer = Model::new(spec)?.head(&matrix, &labels, &mut Coins::Tape(tape(secure.rounding)))?;
         let same = integer.gradient.iter().eq(&secure.gradient)

@@ -11,7 +11,7 @@ use ndarray::Array2;
 use reference::f64::RealHead;
 use reference::fixed::{Coins, Model};
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
-use secure::engine::{Engine, EngineConfig};
+use secure::engine::EngineConfig;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::path::PathBuf;
@@ -250,7 +250,7 @@ fn fixed_sides(
     let units = encode(logits, spec.fixed)?;
     let config = EngineConfig { seed: args.insecure_seed, record: true, ..EngineConfig::new(spec.clone()) };
     let flat: Vec<_> = units.iter().copied().collect();
-    let secure = Engine::start(config).and_then(|mut e| e.head(&flat, classes, labels)).map_err(failed)?;
+    let secure = difftest::parties::start(config).and_then(|mut e| e.head(&flat, classes, labels)).map_err(failed)?;
     let mut model = Model::new(spec.clone())?;
     let integer = match model.head(&units, labels, &mut Coins::Tape(tape(secure.rounding))) {
         Ok(integer) => integer,
