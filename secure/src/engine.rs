@@ -7,6 +7,7 @@
 
 pub mod link;
 pub mod remote;
+pub mod state;
 pub mod worker;
 
 pub use crate::opened::{HeadReport, LayerUnits, ParameterUnits, Probe, RoundingRecord, StepReport};
@@ -32,6 +33,7 @@ use crate::share::Share;
 use core_affinity::CoreId;
 use link::{Link, ThreadLink};
 use spec::TrainSpec;
+use state::{StateFolder, newest_common};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -95,13 +97,22 @@ impl Engine {
     /// # Errors
     /// A specification that cannot be carried out, a kernel that was asked for and is not there, no randomness.
     pub fn start(config: EngineConfig) -> Result<Self> {
+        let ends = network(config.deadline);
+        Self::start_over(config, ends)
+    }
+
+    /// Starts three parties in this process over given ends of a network.
+    ///
+    /// # Errors
+    /// As [`Engine::start`].
+    pub(crate) fn start_over(config: EngineConfig, ends: [QueueChannel; 3]) -> Result<Self> {
         config.spec.validate().map_err(|e| Error::misuse(e.0))?;
         Kernel::select().map_err(|e| Error::misuse(e.to_string()))?;
         keep_freed_memory();
         let cores = if config.pin_to_cores { two_cores() } else { None };
         let mut links = Vec::new();
         let mut bodies = Vec::new();
-        for channel in network(config.deadline) {
+        for channel in ends {
             let (link, body) = thread_party(&config, channel, cores);
             links.push(Box::new(link) as Box<dyn Link>);
             bodies.push(body);
@@ -438,6 +449,34 @@ impl Engine {
         Ok(HeadReport { probabilities, loss, gradient, rounding })
     }
 
+    /// Has each party keep its shares of the parameters on its own disk, as the state of `run` after `step` steps. Nothing is opened.
+    ///
+    /// # Errors
+    /// Those of the parties: one that has no folder for states, a full disk.
+    pub fn keep(&mut self, run: &str, step: u64) -> Result<()> {
+        self.check_loaded()?;
+        self.all_kept([(); 3].map(|()| Job::Keep { run: run.to_owned(), step })).map(drop)
+    }
+
+    /// Has the parties take up `run` where all three have kept it and agree. After how many steps that is; `None`: nothing is kept.
+    ///
+    /// # Errors
+    /// Those of the parties.
+    pub fn resume(&mut self, run: &str) -> Result<Option<u64>> {
+        let kept = self.all_kept([(); 3].map(|()| Job::Kept(run.to_owned())))?;
+        let Some(step) = newest_common(&kept) else { return Ok(None) };
+        self.all_do([(); 3].map(|()| Job::Resume { run: run.to_owned(), step }))?;
+        self.loaded = true;
+        Ok(Some(step))
+    }
+
+    fn all_kept(&mut self, jobs: [Job; 3]) -> Result<[Vec<state::Kept>; 3]> {
+        self.all(jobs, |answer| match answer {
+            Answer::Kept(kept) => Some(kept),
+            _ => None,
+        })
+    }
+
     /// Where the parties' time went since the start, added up over the three.
     ///
     /// # Errors
@@ -511,6 +550,7 @@ fn thread_party(
         seed: config.seed.map(|s| party_seed(s, party)),
         progress: Arc::clone(&progress),
         record: true,
+        states: None,
     };
     let body = move || {
         if let Some(cores) = cores {
@@ -539,6 +579,8 @@ pub(crate) struct Terms {
     pub progress: Arc<AtomicU64>,
     /// Whether it hands out probes and views of coins where the client asks.
     pub record: bool,
+    /// Where it keeps states.
+    pub states: Option<StateFolder>,
 }
 
 /// A party from its first message to its last job. Its first answer is that it is ready.
@@ -552,7 +594,7 @@ pub(crate) fn run_party(
         Err(e) => answer(Err(e)),
         Ok(mut party) => {
             (party.pieces, party.progress) = (terms.pieces, terms.progress);
-            let worker = Worker::new(party, terms.spec);
+            let worker = Worker::new(party, terms.spec).with_states(terms.states);
             answer(Ok(Answer::Done));
             if terms.record { worker } else { worker.without_records() }.work(next, answer);
         }

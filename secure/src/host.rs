@@ -6,6 +6,7 @@
 
 use crate::control::{FromParty, Hello, LONG, Open, Preamble, Purpose, Reply, SHORT, Status, receive, send};
 use crate::engine::remote::{ask, printable, told};
+use crate::engine::state::StateFolder;
 use crate::engine::worker::{Answer, Job};
 use crate::engine::{Terms, keep_freed_memory, party_seed, run_party};
 use crate::error::{Error, Result};
@@ -17,6 +18,7 @@ use crate::pool::Pool;
 use std::collections::HashMap;
 use std::io;
 use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -39,6 +41,8 @@ pub struct HostConfig {
     pub record: bool,
     /// Let the client fix the seed of this party's stream.
     pub insecure_seeds: bool,
+    /// The folder in which it keeps states of runs.
+    pub states: Option<PathBuf>,
     /// How long a connection may take to say what it is for, and a neighbour to join a session.
     pub patience: Duration,
     /// How long a session without a job stays open.
@@ -373,6 +377,7 @@ impl Host {
             seed: open.seed.map(|s| party_seed(s, id)),
             progress: Arc::clone(&progress),
             record: self.config.record,
+            states: self.config.states.clone().map(|folder| StateFolder::new(folder, id, open.spec_digest())),
         };
         let (channel, cancel) = pumps.channel(open.deadline);
         let body: Box<dyn FnOnce() + Send> = Box::new(move || {

@@ -3,6 +3,7 @@
 //! A job is data, so it can come from another thread or over a connection. A party sees its own shares and its neighbours' messages; what
 //! the client opens it hands out as shares.
 
+use super::state::{Kept, StateFolder};
 use crate::buffer::erase;
 use crate::clock::Phase;
 use crate::cost::Spent;
@@ -63,6 +64,22 @@ pub enum Job {
         /// One-hot, (batch, classes).
         labels: Dealt,
     },
+    /// Keep the shares of the parameters on the party's own disk.
+    Keep {
+        /// The run.
+        run: String,
+        /// Its steps so far.
+        step: u64,
+    },
+    /// Tell which states of this run are kept.
+    Kept(String),
+    /// Take the shares of a state that was kept.
+    Resume {
+        /// The run.
+        run: String,
+        /// After which step.
+        step: u64,
+    },
     /// Tell where the time went.
     Times,
     /// Tell what was spent.
@@ -87,6 +104,8 @@ pub enum Answer {
     Share(Share),
     /// Shares of a head's results.
     Head(HeadShares, Record),
+    /// States that are kept.
+    Kept(Vec<Kept>),
     /// Where the time went.
     Times(BTreeMap<Phase, Duration>),
 }
@@ -110,6 +129,8 @@ pub struct Worker {
     data: Option<Factor>,
     labels: Option<Share>,
     hits: Option<Share>,
+    /// Where states are kept, if anywhere.
+    states: Option<StateFolder>,
     /// Whether the client may have what it could put the parties' views together from.
     may_record: bool,
 }
@@ -117,7 +138,13 @@ pub struct Worker {
 impl Worker {
     /// A party that holds nothing yet.
     pub fn new(party: Party, spec: TrainSpec) -> Self {
-        Worker { party, spec, layers: Vec::new(), data: None, labels: None, hits: None, may_record: true }
+        Worker { party, spec, layers: Vec::new(), data: None, labels: None, hits: None, states: None, may_record: true }
+    }
+
+    /// A party that keeps states there.
+    #[must_use]
+    pub fn with_states(self, states: Option<StateFolder>) -> Self {
+        Worker { states, ..self }
     }
 
     /// A party that refuses to hand out probes and its views of the coins.
@@ -166,12 +193,21 @@ impl Worker {
             }
             Job::Count { x, y, last } => return self.count(x, y, last),
             Job::Head { logits, labels } => return self.head(logits, labels),
+            Job::Keep { run, step } => return Ok(Answer::Kept(vec![self.states()?.keep(&run, step, &self.layers)?])),
+            Job::Kept(run) => return Ok(Answer::Kept(self.states()?.list(&run)?)),
+            Job::Resume { run, step } => self.layers = self.states()?.read(&run, step)?.1,
             Job::Times => return Ok(Answer::Times(self.party.times())),
             Job::Spent => return Ok(Answer::Spent(self.party.spent())),
             #[cfg(test)]
             Job::Panic => assert!(self.party.id != crate::id::PartyId::P1, "planted"),
         }
         Ok(Answer::Done)
+    }
+
+    fn states(&self) -> Result<&StateFolder> {
+        let none =
+            || Error::misuse(format!("party {} has no folder for states; set states in its file", self.party.id));
+        self.states.as_ref().ok_or_else(none)
     }
 
     fn load(&mut self, layers: Vec<[Dealt; 4]>) -> Result<()> {

@@ -7,7 +7,7 @@ use secure::engine::remote::health;
 use secure::host::{Host, HostConfig};
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -65,6 +65,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         sessions: file.sessions,
         record: file.record,
         insecure_seeds: file.insecure_seeds,
+        states: file.states.map(|s| args.config.parent().unwrap_or(Path::new("")).join(s)),
         patience,
         idle: Duration::from_secs(file.idle_seconds.max(1)),
         log: Box::new(log),

@@ -38,6 +38,9 @@ pub struct PartyFile {
     /// Take a seed from the client: repeatable, and worthless as a protection.
     #[serde(default)]
     pub insecure_seeds: bool,
+    /// The folder in which it keeps states of runs, so that they can be resumed; a relative path is one beside this file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub states: Option<PathBuf>,
     /// Seconds in which a connection must say what it is for.
     #[serde(default = "default_patience")]
     pub patience_seconds: u64,
@@ -264,6 +267,7 @@ pub fn write_all(folder: &Path, issuance: &Issuance, addresses: &[String; 3], lo
             sessions: default_sessions(),
             record: local,
             insecure_seeds: local,
+            states: None,
             patience_seconds: default_patience(),
             idle_seconds: default_idle(),
             pins: PinTable::of(&pins),
