@@ -1,25 +1,28 @@
 //! The blocked matrix product that the vector kernels share: packing, cache blocks, choice of orientation.
 //!
 //! computes   out (+)= A · B over Z_2^64, exact, in any order of summation (addition wraps, so the order cannot matter)
-//! layout     B is packed in panels of `COLS` columns, depth-major and zero-padded. A is packed in strips of `ROWS` rows, each in the order in
-//!            which A is stored (the tile reads both), so neither X·W nor X^T·G transposes anything
+//! layout     B is packed in panels of `COLS` columns, depth-major and zero-padded. A is packed in strips of `ROWS`
+//!            rows, each in the order in which A is stored (the tile reads both), so neither X·W nor X^T·G transposes
+//!            anything
 //! source     K. Goto, R. van de Geijn, *Anatomy of high-performance matrix multiplication* (ACM TOMS 34(3), 2008)
 
 use super::view::View;
 use rayon::prelude::*;
 use std::cell::Cell;
 
-/// Depth of a block. An 8-column panel of B is then at most 16 KiB and stays in L1 while the strips of A stream from L2; the tile of `out` is
-/// touched once in 256 steps.
+/// Depth of a block. An 8-column panel of B is then at most 16 KiB and stays in L1 while the strips of A stream from
+/// L2; the tile of `out` is touched once in 256 steps.
 const DEPTH: usize = 256;
-/// Distance between the rows of a strip that is packed row by row: a constant, so that it is part of the tile's addresses, and no
-/// multiple of 4 KiB or a large power of two, so that the rows of a strip do not compete for the same cache sets.
+/// Distance between the rows of a strip that is packed row by row: a constant, so that it is part of the tile's
+/// addresses, and no multiple of 4 KiB or a large power of two, so that the rows of a strip do not compete for the same
+/// cache sets.
 pub(super) const ROW_STEP: usize = DEPTH + 8;
 /// Rows of A in a block: with `DEPTH`, 256 KiB, a quarter of a common L2.
 const ROWS_BLOCK: usize = 128;
 /// Columns of B in a block: 512 KiB.
 const COLS_BLOCK: usize = 256;
-/// Cost of transposing one element while packing, in multiply-adds: an estimate that only decides between the two orientations.
+/// Cost of transposing one element while packing, in multiply-adds: an estimate that only decides between the two
+/// orientations.
 const TRANSPOSE: usize = 6;
 
 /// A register tile: the innermost product of one kernel.
@@ -30,17 +33,27 @@ pub(super) trait Tile: Copy + Send + Sync {
     const COLS: usize;
     /// `out[r * step + c] (+)= sum over p < depth of a(r, p) * b[p * COLS + c]`, for `a.rows` rows and `COLS` columns.
     fn run(self, depth: usize, a: Left<'_>, b: &[u64], out: &mut [u64], step: usize, add: bool);
+    /// Whether packed operands are followed by companions of the same size, made by `companion`.
+    const COMPANIONS: bool = false;
     /// Puts a packed panel, `[depth][COLS]`, into the order that `run` reads.
     #[inline(always)]
     fn arrange(_panel: &mut [u64]) {}
+    /// What a packed element of A (`LEFT`) or B has beside it for this tile.
+    #[inline(always)]
+    fn companion<const LEFT: bool>(_packed: u64) -> u64 {
+        0
+    }
     /// [`rows`], compiled for this kernel: another thread of the pool calls it from code that is not.
     fn piece(self, a: View, range: (usize, usize), block: Block<'_>, out: Out<'_>);
 }
 
-/// A strip of up to `Tile::ROWS` rows of A. Element (r, p) is `data[r * ROW_STEP + p]`, or `data[r + p * depth_step]` if `by_depth`.
+/// A strip of up to `Tile::ROWS` rows of A. Element (r, p) is `data[r * ROW_STEP + p]`, or `data[r + p * depth_step]`
+/// if `by_depth`.
 #[derive(Clone, Copy)]
 pub(super) struct Left<'a> {
     pub data: &'a [u64],
+    /// As long as `data`, element by element, if the tile has companions, else empty.
+    pub companion: &'a [u64],
     pub rows: usize,
     pub by_depth: bool,
     pub depth_step: usize,
@@ -65,10 +78,17 @@ pub(super) use by_rows;
 pub(super) fn check<T: Tile>(_: T, depth: usize, a: Left<'_>, b: &[u64], out: &[u64], step: usize) {
     assert!(depth > 0 && (1..=T::ROWS).contains(&a.rows));
     let last = if a.by_depth { a.rows - 1 + (depth - 1) * a.depth_step } else { (a.rows - 1) * ROW_STEP + depth - 1 };
-    assert!(last < a.data.len() && depth * T::COLS <= b.len() && (a.rows - 1) * step + T::COLS <= out.len());
+    assert!(last < a.data.len() && depth * panel_words::<T>() <= b.len() && (a.rows - 1) * step + T::COLS <= out.len());
+    assert!(!T::COMPANIONS || last < a.companion.len());
 }
 
-/// How a product is written: added to what is there or over it, and in how many pieces of rows, which any thread of the pool may take.
+/// Words of a packed panel for one depth.
+const fn panel_words<T: Tile>() -> usize {
+    if T::COMPANIONS { 2 * T::COLS } else { T::COLS }
+}
+
+/// How a product is written: added to what is there or over it, and in how many pieces of rows, which any thread of the
+/// pool may take.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
     pub accumulate: bool,
@@ -116,11 +136,13 @@ fn blocks<T: Tile>(tile: T, a: View, b: View, mut out: Out, plan: Plan) {
     let ((m, k), (_, n)) = (a.shape(), b.shape());
     let height = plan.height(m, T::ROWS, ROWS_BLOCK);
     let width = n.next_multiple_of(T::COLS);
-    let mut right_buffer = Buffer::take(&RIGHT, COLS_BLOCK.min(width).next_multiple_of(T::COLS) * DEPTH.min(k));
+    let panels = COLS_BLOCK.min(width).div_ceil(T::COLS);
+    let mut right_buffer = Buffer::take(&RIGHT, panels * panel_words::<T>() * DEPTH.min(k));
     for (from, to) in depth_blocks(k) {
         for j in (0..n).step_by(COLS_BLOCK) {
             let columns = (j, n.min(j + COLS_BLOCK));
-            let right = &mut right_buffer.slice()[..(columns.1 - j).next_multiple_of(T::COLS) * (to - from)];
+            let right =
+                &mut right_buffer.slice()[..(columns.1 - j).div_ceil(T::COLS) * panel_words::<T>() * (to - from)];
             pack_right::<T>(b, (from, to), columns, right);
             let block = Block { depths: (from, to), columns, right, add: plan.accumulate || from > 0 };
             if plan.pieces == 1 {
@@ -153,29 +175,35 @@ pub(super) struct Block<'a> {
 pub(super) fn rows<T: Tile>(tile: T, a: View, (first, end): (usize, usize), block: Block, mut out: Out) {
     let Block { depths: (from, to), columns: (j, columns_end), right, add } = block;
     let (rows, depth) = (end - first, to - from);
-    let in_place = readable_in_place(a);
-    let mut buffer = Buffer::take(&LEFT, if in_place { 0 } else { rows.next_multiple_of(T::ROWS) * ROW_STEP });
-    let left = buffer.slice();
+    let in_place = readable_in_place(a) && !T::COMPANIONS;
+    let words = if in_place { 0 } else { rows.next_multiple_of(T::ROWS) * ROW_STEP };
+    let mut buffer = Buffer::take(&LEFT, if T::COMPANIONS { 2 * words } else { words });
+    let (left, companion) = buffer.slice().split_at_mut(words);
     if !in_place {
         pack_left::<T>(a, (first, end), (from, to), left);
+        for (y, &x) in companion.iter_mut().zip(&*left) {
+            *y = T::companion::<true>(x);
+        }
     }
-    for (q, panel) in right.chunks_exact(T::COLS * depth).enumerate() {
+    for (q, panel) in right.chunks_exact(panel_words::<T>() * depth).enumerate() {
         let column = j + q * T::COLS;
         for r in (0..rows).step_by(T::ROWS) {
+            let part = r * ROW_STEP..(r + T::ROWS) * ROW_STEP;
             let (data, depth_step) = if in_place {
                 (&a.data[from * a.stored_cols() + first + r..], a.stored_cols())
             } else {
-                (&left[r * ROW_STEP..][..T::ROWS * ROW_STEP], T::ROWS)
+                (&left[part.clone()], T::ROWS)
             };
-            let strip = Left { data, rows: T::ROWS.min(rows - r), by_depth: a.transposed, depth_step };
+            let companion = if T::COMPANIONS { &companion[part] } else { &companion[..0] };
+            let strip = Left { data, companion, rows: T::ROWS.min(rows - r), by_depth: a.transposed, depth_step };
             out.tile(tile, depth, strip, panel, (r, column, T::COLS.min(columns_end - column)), add);
         }
     }
     buffer.give_back(&LEFT);
 }
 
-/// A transposed operand can be read where it lies: a strip is a few columns of the stored matrix. Unless its rows are so far
-/// apart that the strip's lines would compete for a few sets of the cache.
+/// A transposed operand can be read where it lies: a strip is a few columns of the stored matrix. Unless its rows are
+/// so far apart that the strip's lines would compete for a few sets of the cache.
 fn readable_in_place(a: View) -> bool {
     a.transposed && !a.stored_cols().is_multiple_of(128)
 }
@@ -236,7 +264,8 @@ fn pack_left<T: Tile>(a: View, (i, end): (usize, usize), (from, to): (usize, usi
 #[inline(always)]
 fn pack_right<T: Tile>(b: View, (from, to): (usize, usize), (j, end): (usize, usize), buffer: &mut [u64]) {
     let depth = to - from;
-    for (q, panel) in buffer.chunks_exact_mut(T::COLS * depth).enumerate() {
+    for (q, panel) in buffer.chunks_exact_mut(panel_words::<T>() * depth).enumerate() {
+        let (panel, companion) = panel.split_at_mut(T::COLS * depth);
         let first = j + q * T::COLS;
         let cols = T::COLS.min(end - first);
         if b.transposed {
@@ -260,6 +289,9 @@ fn pack_right<T: Tile>(b: View, (from, to): (usize, usize), (j, end): (usize, us
             }
         }
         T::arrange(panel);
+        for (y, &x) in companion.iter_mut().zip(&*panel) {
+            *y = T::companion::<false>(x);
+        }
     }
 }
 
