@@ -40,7 +40,9 @@ impl Hosts {
         };
         let mut links = Vec::new();
         for party in PartyId::ALL {
-            let stream = self.reach(party, Purpose::Open(Box::new(open.clone())))?;
+            // Before anything runs, a party that is not there or refuses is the caller's to put right.
+            let reached = self.reach(party, Purpose::Open(Box::new(open.clone())));
+            let stream = reached.map_err(|e| Error::misuse(e.to_string()))?;
             links.push(Box::new(RemoteLink { party, stream, deadline: config.deadline, lost: None }) as Box<dyn Link>);
         }
         let links = links.try_into().map_err(|_| Error::misuse("three parties answer"))?;
