@@ -55,6 +55,12 @@ const CRATES: [Crate; 6] = [
         uses: &["spec", "reference", "fixtures", "secure"],
         modules: &[
             "error",
+            "chance",
+            "input",
+            "interrupt",
+            "provenance",
+            "terminal",
+            "threads",
             "output",
             "statistics",
             "config",
@@ -87,7 +93,7 @@ const CRATES: [Crate; 6] = [
         name: "program",
         sources: "difftest/program/src",
         uses: &["spec", "reference", "fixtures", "secure", "difftest"],
-        modules: &["parties", "cli"],
+        modules: &["interrupt", "memory", "parties", "cli"],
     },
 ];
 

@@ -204,7 +204,7 @@ fn processes_compute_the_same_bits_as_threads_with_the_same_bytes() {
             let all = processes.6;
             let last = |k: usize| {
                 let log = parties.processes[k].log.lock().unwrap().clone();
-                log.lines().filter(|l| l.contains("event=close")).last().map(str::to_owned)
+                log.lines().rfind(|l| l.contains("event=close")).map(str::to_owned)
             };
             let until = Instant::now() + PATIENCE;
             loop {

@@ -103,7 +103,7 @@ pub enum Answer {
     /// A share of what was asked for.
     Share(Share),
     /// Shares of a head's results.
-    Head(HeadShares, Record),
+    Head(Box<HeadShares>, Record),
     /// States that are kept.
     Kept(Vec<Kept>),
     /// Where the time went.
@@ -289,7 +289,7 @@ impl Worker {
             Ok(HeadShares { probabilities, gradient: out.gradient, loss })
         });
         let record = p.record(false);
-        Ok(Answer::Head(shares?, record))
+        Ok(Answer::Head(Box::new(shares?), record))
     }
 }
 

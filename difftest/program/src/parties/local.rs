@@ -1,5 +1,5 @@
-//! Three parties on this machine: fresh certificates in a folder that is gone afterwards, three processes of this program on loopback, which
-//! end when this one does, however it ends: each watches the pipe that is its standard input.
+//! Three parties on this machine: fresh certificates in a folder that is gone as soon as they have read them, and three processes of this
+//! program on loopback, which end when this one does, however it ends: each watches the pipe that is its standard input.
 
 use super::certificates::issue;
 use super::files::{HostsFile, write_all};
@@ -15,7 +15,6 @@ pub struct LocalParties {
     children: Vec<Child>,
     /// Where the client finds them.
     pub hosts: Hosts,
-    _folder: tempfile::TempDir,
 }
 
 impl LocalParties {
@@ -31,13 +30,10 @@ impl LocalParties {
         let anywhere = PartyId::ALL.map(|_| "127.0.0.1:0".to_owned());
         write_all(folder.path(), &issuance, &anywhere, true)?;
         let program = std::env::current_exe().map_err(|e| failed(e.to_string()))?;
-        let mut parties = LocalParties {
-            children: Vec::new(),
-            hosts: HostsFile::read_local(&folder.path().join("hosts.toml"))?,
-            _folder: folder,
-        };
+        let hosts = HostsFile::read_local(&folder.path().join("hosts.toml"))?;
+        let mut parties = LocalParties { children: Vec::new(), hosts };
         for id in PartyId::ALL {
-            let file = parties._folder.path().join(format!("party{id}.toml"));
+            let file = folder.path().join(format!("party{id}.toml"));
             let mut command = Command::new(&program);
             command.args(["party", "--until-input-ends", "--quiet", "--config"]).arg(file);
             let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
@@ -54,6 +50,8 @@ impl LocalParties {
                 _ => return Err(failed(format!("party {id} does not listen; its message is above"))),
             }
         }
+        // Everybody has read what concerns him: no key stays on the disk.
+        folder.close().map_err(|e| failed(e.to_string()))?;
         Ok(parties)
     }
 }
