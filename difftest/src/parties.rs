@@ -15,11 +15,6 @@ pub fn run_on(hosts: Hosts) -> Result<(), Error> {
     ELSEWHERE.set(hosts).map_err(|_| Error::Usage("the parties of a process are chosen once".into()))
 }
 
-/// Whether the parties are other processes.
-pub fn elsewhere() -> bool {
-    ELSEWHERE.get().is_some()
-}
-
 /// Three parties, wherever they are. A run that keeps a copy of every message has them in this process, where messages can be copied.
 ///
 /// # Errors

@@ -36,6 +36,9 @@ impl LocalParties {
             let file = folder.path().join(format!("party{id}.toml"));
             let mut command = Command::new(&program);
             command.args(["party", "--until-input-ends", "--quiet", "--config"]).arg(file);
+            // Ctrl-C is for the client, which ends its step; the parties end with it.
+            #[cfg(unix)]
+            std::os::unix::process::CommandExt::process_group(&mut command, 0);
             let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
             parties.children.push(child.map_err(|e| failed(format!("party {id}: {e}")))?);
         }
