@@ -35,6 +35,7 @@ pub mod explain;
 pub mod failure;
 #[cfg(feature = "faults")]
 pub mod faults;
+pub mod foreign;
 pub mod functions;
 pub mod generate;
 pub mod golden;
@@ -52,3 +53,4 @@ pub mod statistics;
 pub mod terminal;
 pub mod threads;
 pub mod timing;
+pub mod trace;

@@ -21,7 +21,7 @@ pub fn run_on(hosts: Hosts) -> Result<(), Error> {
 /// Those of the engine; of parties elsewhere: one that cannot be reached or refuses.
 pub fn start(config: EngineConfig) -> secure::Result<Engine> {
     match ELSEWHERE.get() {
-        Some(hosts) if config.transcript.is_none() => hosts.start(&config),
+        Some(hosts) if config.transcript.is_none() && config.streams.is_none() => hosts.start(&config),
         _ => Engine::start(config),
     }
 }
