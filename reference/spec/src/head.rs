@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// The output head: the gradient of the (implied) loss with respect to the logits. Formulas: DESIGN section 3, i.e.
+/// The output head: the gradient of the (implied) loss with respect to the logits. Formulas: the table in `docs/design.md`, section 3, from
 /// Keller and Sun (arXiv 2011.11202) section 3 and, for [`Head::ReluEps`], Kanai et al. (NeurIPS 2018).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

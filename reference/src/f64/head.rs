@@ -1,6 +1,6 @@
 //! The five heads in real numbers: gradient, loss and probabilities of a row of logits x with true class t.
 //!
-//! computes   DESIGN's table: softmax; `relu-prob`, `relu-prob-cut`, `relu-grad` (Keller and Sun, arXiv 2011.11202, section 3 and
+//! computes   the table of heads (`docs/design.md`, section 3): softmax; `relu-prob`, `relu-prob-cut`, `relu-grad` (Keller and Sun, arXiv 2011.11202, section 3 and
 //!            their published code); `relu-eps` (Kanai et al., NeurIPS 2018)
 //! requires   nothing: any finite logits, +-f64::MAX included; a row with an infinity or NaN gives NaN throughout
 //! error      a few roundings of the last place, also where 1/S - 1/x_t or p_t - 1 would cancel (below)
