@@ -80,9 +80,6 @@ const TO_REMOVE: &[(&str, &str)] = &[
     ("difftest/src/report/html/paper.rs", "difftest/src/paper/claims.rs"),
     ("difftest/src/report/html/paper.rs", "difftest/src/paper/result.rs"),
     ("difftest/src/report/html/paper.rs", "difftest/src/paper/table1.rs"),
-    ("reference/src/f64/head.rs", "reference/src/f64/branch.rs"),
-    ("reference/src/f64/head.rs", "reference/src/f64/network.rs"),
-    ("reference/src/f64/sgd.rs", "reference/src/f64/network.rs"),
 ];
 
 struct Crate {
