@@ -36,11 +36,14 @@ impl Failure {
     pub fn text(&self, config: &Config) -> String {
         let Sides { real: value, integer, secure, scale } = self.sides;
         let units = |name: &str, u: Option<i64>| u.map(|u| format!("{name} {u} ({:.9})", real(u, scale)));
-        let values: Vec<_> =
-            [value.map(|v| format!("real {v:.9}")), units("integer", integer), units("secure", secure)]
-                .into_iter()
-                .flatten()
-                .collect();
+        let values: Vec<_> = [
+            value.map(|v| format!("real {v:.9}")),
+            units("integer", integer),
+            units(config.engine.unwrap_or("secure"), secure),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
         let Failure { check, at, what, repeat, .. } = self;
         let (head, rounding) = (config.spec.head, config.spec.rounding);
         let coins =

@@ -13,6 +13,7 @@ use crate::compare::real;
 use crate::config::Config;
 use crate::error::Error;
 use crate::explain::origin::Truncated;
+use crate::input;
 use crate::side::integer::Integer;
 use crate::side::real::Real;
 use crate::side::{Batch, Opens, Side, Step, Tensors};
@@ -22,7 +23,6 @@ use reference::spec::{ProbePoint, TrainSpec};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -145,12 +145,7 @@ impl StepFile {
     /// One line naming the file and what is wrong with it.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let bad = |what: String| Error::Usage(format!("{}: {what}", path.display()));
-        let mut text = String::new();
-        let source = std::fs::File::open(path).map_err(Error::file(path))?;
-        source.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(Error::file(path))?;
-        if text.len() as u64 > MAX_BYTES {
-            return Err(bad(format!("is larger than {MAX_BYTES} bytes; no step that difftest writes is")));
-        }
+        let text = input::file(path, MAX_BYTES)?;
         let mut file: StepFile = serde_json::from_str(&text)
             .map_err(|e| bad(format!("{e}; expected a step written by --save-step or --save-failure")))?;
         path.clone_into(&mut file.path);
@@ -344,7 +339,7 @@ fn judge(file: &StepFile, tape: Tape, secure: Option<&Tensors<i64>>) -> Result<V
             let computed = |p: &ProbePoint| integer.unfinished.contains_key(p);
             bit_exact.step(&config, file.step, &integer.unfinished, secure, computed);
             bit_exact.refused(&config, file.step, &e);
-            return Ok(vec![bit_exact.finish()]);
+            return Ok(vec![bit_exact.finish(&config)]);
         }
         (Err(e), None) => return Err(e),
     };
@@ -367,7 +362,7 @@ fn judge(file: &StepFile, tape: Tape, secure: Option<&Tensors<i64>>) -> Result<V
     let mut checks = Vec::new();
     if let Some(secure) = secure {
         bit_exact.step(&config, file.step, &model, secure, everything);
-        checks.push(bit_exact.finish());
+        checks.push(bit_exact.finish(&config));
     }
     let unjudged = range.first().map(|_| "not judged: the range was left".into());
     checks.push(error_bound::finish(&config, &tensors, &statistics, usize::from(range.first().is_none()), unjudged));

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::evaluation::Evaluation;
 use crate::explain::health::Health;
 use crate::generate;
+use crate::interrupt;
 use crate::side::integer::Integer;
 use crate::side::real::{Real, refused};
 use crate::side::{Batch, Opens, SIDES, Side, Spent, Tensors, Trains};
@@ -102,6 +103,8 @@ struct SecureRun {
     start: Parameters,
     /// The same at every point of the curves.
     opened: Vec<Parameters>,
+    /// Steps taken.
+    done: usize,
     spent: Spent,
     /// On the test set.
     accuracy: f64,
@@ -111,11 +114,14 @@ struct SecureRun {
 /// Whether a run is over, given how many of its steps are done and the secure side's loss and accuracy on the first test rows.
 pub type Ends<'e> = &'e dyn Fn(usize, Option<f64>, f64) -> bool;
 
-/// One secure run from where training was left, or from the seed's initial weights, over the first `pieces` of the plan or to where it ends.
+/// Steps that a secure run takes before it looks whether it is interrupted.
+const FEW: usize = 50;
+
+/// One secure run from where training was left, or from the seed's initial weights, over the plan, or to where it `ends` or is interrupted if it may.
 fn secure_run<S: Trains>(
     config: &Config,
     data: &Dataset,
-    (plan, pieces, ends): (&Plan, usize, Ends<'_>),
+    (plan, ends): (&Plan, Option<Ends<'_>>),
     from: Option<&Trained>,
     mut secure: S,
     progress: &mut impl FnMut(usize),
@@ -138,20 +144,25 @@ fn secure_run<S: Trains>(
     let test = Evaluation::of(data, config.spec.fixed);
     let sample = sample(&test)?;
     let (mut opened, mut spent, mut done) = (Vec::new(), Spent::default(), 0);
-    for piece in plan.pieces().take(pieces) {
-        spent += secure.train(piece)?;
+    for piece in plan.pieces() {
+        for few in piece.chunks(FEW) {
+            spent += secure.train(few)?;
+            done += few.len();
+            progress(few.len());
+            if ends.is_some() && interrupt::requested() {
+                break;
+            }
+        }
         let parameters = secure.parameters()?;
         let side = Real::new(config.spec.clone(), &parameters)?;
         opened.push(parameters);
-        done += piece.len();
-        progress(piece.len());
         let (loss, accuracy) = on_sample(&config.spec, &side, &sample)?;
-        if ends(done, loss, accuracy) {
+        if ends.is_some_and(|ends| ends(done, loss, accuracy) || interrupt::requested()) {
             break;
         }
     }
     let accuracy = test.accuracy(&mut secure)?;
-    Ok(SecureRun { start, opened, spent, accuracy, shares: secure.shares()? })
+    Ok(SecureRun { start, opened, done, spent, accuracy, shares: secure.shares()? })
 }
 
 /// The first rows of the test set.
@@ -181,11 +192,12 @@ pub fn run<S: Trains>(
 ) -> Result<Findings, Error> {
     let spec = &config.spec;
     let before = from.map_or(0, |t| t.steps);
-    let plan = Plan::new(config, data, before);
-    let ours = secure_run(config, data, (&plan, usize::MAX, ends), from, start_secure(0)?, &mut progress)?;
-    let pieces = ours.opened.len();
-    let theirs = secure_run(config, data, (&plan, pieces, &|_, _, _| false), from, start_secure(1)?, &mut progress)?;
-    let SecureRun { start, opened: ours, spent: secure_spent, accuracy: secure_accuracy, shares } = ours;
+    let mut plan = Plan::new(config, data, before);
+    let ours = secure_run(config, data, (&plan, Some(ends)), from, start_secure(0)?, &mut progress)?;
+    // The others train as far as this one did, whatever ended it.
+    plan.batches.truncate(ours.done);
+    let theirs = secure_run(config, data, (&plan, None), from, start_secure(1)?, &mut progress)?;
+    let SecureRun { start, opened: ours, spent: secure_spent, accuracy: secure_accuracy, shares, .. } = ours;
 
     let mut f64_side = match from {
         Some(trained) => Real::with(spec.clone(), trained.real.clone())?,
@@ -236,11 +248,11 @@ pub fn run<S: Trains>(
 
     let accuracy = (test.accuracy(&mut f64_side)?, secure_accuracy);
     let integer_accuracy = test.accuracy(&mut integer)?;
-    let epoch_passed = done >= data.train.len().div_ceil(spec.sgd.batch);
+    let (chance, epoch, taken) = (test.chance(), data.train.len().div_ceil(spec.sgd.batch), before as usize + done);
     let divergence: Vec<_> = watches
         .iter()
         .zip([accuracy.0, integer_accuracy, accuracy.1])
-        .map(|(w, accuracy)| (w.side, w.verdict(accuracy, spec.network.classes(), epoch_passed)))
+        .map(|(w, accuracy)| (w.side, w.verdict(accuracy, &chance, taken, epoch)))
         .collect();
     let mut watch = SIDES.map(|side| Health::new(side, spec));
     let last = ours.last().unwrap_or(&start);

@@ -14,11 +14,12 @@ use crate::evaluation::Evaluation;
 use crate::explain::cause::{self, Budget};
 use crate::explain::health::Health;
 use crate::generate;
+use crate::interrupt;
 use crate::side::integer::Integer;
 use crate::side::real::Real;
 use crate::side::{Opens, SIDES, Side, Spent, Tensors};
 use fixtures::Dataset;
-use reference::spec::ProbePoint;
+use reference::spec::{ProbePoint, Rounding};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -111,6 +112,9 @@ pub fn run_watched<S: Opens>(
     mut progress: impl FnMut(usize),
     mut failing: impl FnMut(usize),
 ) -> Result<Findings, Error> {
+    let engine = secure.name();
+    let config = &Config { engine: (engine != SIDES[2]).then_some(engine), ..config.clone() };
+    let sides = [SIDES[0], SIDES[1], engine];
     let spec = &config.spec;
     let mut parameters = generate::initial(spec, config.seed)?;
     let mut f64_side = Real::new(spec.clone(), &parameters)?;
@@ -123,8 +127,8 @@ pub fn run_watched<S: Opens>(
     let (mut details, mut budgets) = (Vec::new(), Vec::new());
     let (mut bit_exact, mut gradient_bound, mut range) =
         (BitExact::default(), GradientBound::default(), Range::default());
-    let mut watches = SIDES.map(|side| Evidence::new(side, spec.fixed));
-    let mut watch = SIDES.map(|side| Health::new(side, spec));
+    let mut watches = sides.map(|side| Evidence::new(side, spec.fixed));
+    let mut watch = sides.map(|side| Health::new(side, spec));
     let mut spent = [Spent::default(); 3];
     let (mut judged, mut steps) = (0, 0);
     let wanted = |point: &ProbePoint| config.only_probe.as_ref().is_none_or(|name| *name == point.to_string());
@@ -141,6 +145,12 @@ pub fn run_watched<S: Opens>(
         let secure_step = secure.step(&batch, Default::default())?;
         let real_step = f64_side.step(&batch, Default::default())?;
         steps = step + 1;
+        // An engine that cannot hand out its coins leaves nothing to replay: the model draws its own, and the bounds, which hold for all, judge.
+        let blind = spec.rounding == Rounding::Probabilistic && secure_step.tape.entries().next().is_none();
+        if blind {
+            integer.draw(config.seed);
+            bit_exact.without_coins();
+        }
         let integer_step = integer.step(&batch, secure_step.tape);
         bit_exact.truncations(&integer.replayed, secure.truncated(), spec.network.layers());
         let integer_step = match integer_step {
@@ -182,10 +192,15 @@ pub fn run_watched<S: Opens>(
                     names.join(", ")
                 )));
             }
-            bit_exact.step(config, step, &integer_step.tensors, &secure_step.tensors, wanted);
+            if !blind {
+                bit_exact.step(config, step, &integer_step.tensors, &secure_step.tensors, wanted);
+            }
             let start = parameters.decode(spec.fixed, &spec.sgd);
             let sides = (&real_step.tensors, &integer_step.tensors, &secure_step.tensors);
-            budgets.push((step, cause::step(spec, &start, &batch, sides, &integer.violations, wanted)?));
+            // What differs from a model with other coins has no cause of its own.
+            if !blind {
+                budgets.push((step, cause::step(spec, &start, &batch, sides, &integer.violations, wanted)?));
+            }
             // The bounds are theorems about arithmetic that stays in range.
             let mut bounds = None;
             if range.first().is_none() {
@@ -216,6 +231,9 @@ pub fn run_watched<S: Opens>(
             failing(step);
         }
         progress(steps);
+        if interrupt::requested() {
+            break;
+        }
     }
 
     let unjudged = range.first().map(|(step, _)| format!("not judged from step {step} on, where the range was left"));
@@ -223,14 +241,13 @@ pub fn run_watched<S: Opens>(
     let accuracy = (test.accuracy(&mut f64_side)?, test.accuracy(secure)?);
     // The integer model is loaded from the secure side's parameters at every step.
     watch.iter_mut().zip([accuracy.0, accuracy.1, accuracy.1]).for_each(|(w, accuracy)| w.accuracy = accuracy);
-    let epoch_passed = steps >= data.train.len().div_ceil(spec.sgd.batch);
-    let classes = spec.network.classes();
+    let (chance, epoch) = (test.chance(), data.train.len().div_ceil(spec.sgd.batch));
     let divergence: Vec<_> = watches
         .iter()
-        .map(|w| (w.side, w.verdict(if w.side == "real" { accuracy.0 } else { accuracy.1 }, classes, epoch_passed)))
+        .map(|w| (w.side, w.verdict(if w.side == "real" { accuracy.0 } else { accuracy.1 }, &chance, steps, epoch)))
         .collect();
     let checks = vec![
-        bit_exact.finish(),
+        bit_exact.finish(config),
         error_bound::finish(config, &tensors, &statistics, judged, unjudged),
         gradient_bound.finish(config),
         range.finish(config),
@@ -299,7 +316,7 @@ mod tests {
     use crate::side::{Batch, Step};
     use fixtures::Split;
     use reference::fixed::{Parameters, Tape};
-    use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+    use reference::spec::{FixedSpec, Head, NetworkSpec, SgdSpec, TrainSpec};
 
     fn config(head: Head, rounding: Rounding) -> Config {
         let spec = TrainSpec {
@@ -431,7 +448,7 @@ mod tests {
             let mut check = BitExact::default();
             check.truncations(&integer.replayed, secure.truncated(), 2);
             check.step(&config, 0, &model, &done.tensors, |_| true);
-            assert!(check.finish().passed, "every operand and tensor agrees");
+            assert!(check.finish(&config).passed, "every operand and tensor agrees");
 
             let mut faulty = secure.truncated().to_vec();
             let planted = faulty.iter_mut().find(|t| t.name == "head/divide/e4").unwrap();
@@ -441,10 +458,78 @@ mod tests {
             let mut check = BitExact::default();
             check.truncations(&integer.replayed, &faulty, 2);
             check.step(&config, 0, &model, &tensors, |_| true);
-            let text = check.finish().failure.unwrap();
+            let text = check.finish(&config).failure.unwrap();
             assert!(text.contains("head_gradient[3, 1]"), "{text}");
             assert!(text.contains("first operation: head/divide/e4 is given"), "{text}");
         }
+    }
+
+    /// Somebody else's engine, which hands out no coins, and in `change` may get a tensor of every step wrong.
+    struct Own<F> {
+        secure: Secure,
+        change: F,
+    }
+
+    impl<F: Fn(&mut Tensors<i64>)> Side for Own<F> {
+        type Value = i64;
+
+        fn name(&self) -> &'static str {
+            "sandpaper"
+        }
+
+        fn load(&mut self, parameters: &Parameters) -> Result<(), Error> {
+            self.secure.load(parameters)
+        }
+
+        fn step(&mut self, batch: &Batch, tape: Tape) -> Result<Step<i64>, Error> {
+            let mut done = self.secure.step(batch, tape)?;
+            (self.change)(&mut done.tensors);
+            Ok(Step { tape: Tape::default(), ..done })
+        }
+
+        fn correct(&mut self, batch: &Batch) -> Result<usize, Error> {
+            self.secure.correct(batch)
+        }
+    }
+
+    impl<F: Fn(&mut Tensors<i64>)> Opens for Own<F> {
+        fn parameters(&mut self) -> Result<Parameters, Error> {
+            self.secure.parameters()
+        }
+    }
+
+    fn own(rounding: Rounding, change: impl Fn(&mut Tensors<i64>)) -> Findings {
+        let config = config(Head::ReluGrad, rounding);
+        let secure = Secure::start(config.spec.clone(), None, true).unwrap();
+        run(&config, &data(), &mut Own { secure, change }, |_| ()).unwrap()
+    }
+
+    #[test]
+    fn an_engine_without_coins_is_judged_by_its_bounds_under_its_own_name() {
+        let found = own(Rounding::Probabilistic, |_| ());
+        let exact = check(&found, "bit-exact");
+        assert_eq!((exact.word(), found.steps), ("OPEN", 3));
+        assert!(exact.summary.starts_with("sandpaper hands out no coins"), "{}", exact.summary);
+        for name in ["error-bound", "gradient-bound", "range"] {
+            assert!(check(&found, name).passed, "{:?}", check(&found, name));
+        }
+        assert_eq!(found.divergence[2].0, "sandpaper");
+
+        let point = ProbePoint::BiasGradient(2);
+        let found = own(Rounding::Probabilistic, |t| t.get_mut(&point).unwrap()[[0, 3]] += 1 << 16);
+        assert_eq!(check(&found, "bit-exact").word(), "OPEN");
+        let text = check(&found, "error-bound").failure.as_ref().unwrap();
+        assert!(text.contains("step 0, layer2/db[0, 3]") && text.contains("sandpaper "), "{text}");
+        assert!(text.contains("again: the caller's own run of sandpaper") && !text.contains("difftest --"), "{text}");
+    }
+
+    #[test]
+    fn a_tensor_of_another_shape_is_told_by_its_shape() {
+        let point = ProbePoint::WeightGradient(2);
+        let found = own(Rounding::Nearest, |t| drop(t.insert(point, ndarray::Array2::zeros((3, 3)))));
+        let text = check(&found, "bit-exact").failure.as_ref().unwrap();
+        assert!(text.contains("layer2/dW: sandpaper has shape (3, 3), expected (7, 10)"), "{text}");
+        assert!(!check(&found, "error-bound").passed, "a tensor is missing there");
     }
 
     #[test]
