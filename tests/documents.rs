@@ -76,5 +76,5 @@ fn links_between_documents_lead_somewhere() {
             }
         }
     }
-    assert!(found > 8, "links were found: {found}");
+    assert!(found > 3, "links were found: {found}");
 }
