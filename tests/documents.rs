@@ -1,4 +1,4 @@
-//! Documents that must keep step with the program: docs/commands.md is its help; links lead somewhere.
+//! Documents that must keep step with the program: docs/commands.md is its help; the README is short; links lead somewhere.
 
 use std::fmt::Write;
 use std::fs;
@@ -60,6 +60,16 @@ fn the_page_of_commands_is_the_programs_help() {
     );
 }
 
+/// A newcomer reads a page of 200 lines to its end, if no line of it wraps more than twice at 120 columns.
+#[test]
+fn the_readme_is_short() {
+    let readme = fs::read_to_string(path("README.md")).unwrap();
+    assert!(readme.lines().count() <= 200, "the README has {} lines", readme.lines().count());
+    for line in readme.lines() {
+        assert!(line.chars().count() <= 360, "{line}");
+    }
+}
+
 #[test]
 fn links_between_documents_lead_somewhere() {
     let mut pages: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(path).into();
@@ -76,5 +86,5 @@ fn links_between_documents_lead_somewhere() {
             }
         }
     }
-    assert!(found > 3, "links were found: {found}");
+    assert!(found > 8, "links were found: {found}");
 }
