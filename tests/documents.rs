@@ -1,4 +1,5 @@
-//! Documents that must keep step with the program: docs/commands.md is its help; the README is short; links lead somewhere.
+//! Documents that must keep step with the program: docs/commands.md is its help, the README is short, and links lead
+//! somewhere.
 
 use std::fmt::Write;
 use std::fs;
