@@ -44,3 +44,4 @@ pub mod run;
 pub mod side;
 pub mod statistics;
 pub mod timing;
+pub mod trace;

@@ -11,7 +11,7 @@ use crate::checkpoint::Trained;
 use crate::compare::Comparison;
 use crate::config::{Config, Mode};
 use crate::explain::health;
-use crate::run::lockstep::{Detail, Tightness};
+use crate::run::distances::{Detail, Distances, Tightness};
 use crate::run::{free, lockstep};
 use crate::side::Spent;
 use crate::statistics::median;
@@ -213,19 +213,8 @@ impl Report {
     /// Of a lock-step run.
     pub fn lockstep(config: &Config, test_rows: usize, found: lockstep::Findings) -> Self {
         debug_assert_eq!(config.mode, Mode::Lockstep);
-        let lockstep::Findings {
-            tensors,
-            statistical,
-            tightness,
-            budgets,
-            details,
-            checks,
-            divergence,
-            watch,
-            accuracy,
-            spent,
-            steps,
-        } = found;
+        let lockstep::Findings { distances, budgets, checks, divergence, watch, accuracy, spent, steps } = found;
+        let Distances { tensors, statistical, tightness, details } = distances;
         let unit = 1.0 / config.spec.fixed.one() as f64;
         Report {
             tensors: tensors

@@ -2,11 +2,12 @@
 //! that fixes only the ratios of the logits keeps classifying well while their scale leaves every fixed-point range.
 
 use super::Outcome;
-use crate::compare::place;
+use crate::compare::{place, real};
 use crate::config::Config;
 use crate::side::Tensors;
+use crate::trace::Trace;
 use ndarray::Array2;
-use reference::spec::{FixedSpec, ProbePoint};
+use reference::spec::{FixedSpec, ProbePoint, TrainSpec};
 use serde::{Deserialize, Serialize};
 
 /// What became of one side.
@@ -131,8 +132,57 @@ impl Evidence {
     }
 }
 
+/// How a training ended, which decides whether a side learnt anything.
+#[derive(Debug, Clone, Copy)]
+pub struct Ending {
+    /// Part of the test set that each side classifies correctly.
+    pub accuracy: [f64; 3],
+    /// Whether at least one pass over the training set was taken.
+    pub epoch_passed: bool,
+}
+
+/// The evidence of the three sides, step by step.
+#[derive(Debug, Clone)]
+pub struct Divergence {
+    sides: [Evidence; 3],
+    classes: usize,
+}
+
+impl Divergence {
+    /// Nothing seen yet of the sides with these names, in the order real, integer, tested.
+    pub fn new(names: [&'static str; 3], spec: &TrainSpec) -> Self {
+        Divergence { sides: names.map(|name| Evidence::new(name, spec.fixed)), classes: spec.network.classes() }
+    }
+
+    /// Looks at one step. A step that a side did not finish is not looked at.
+    pub fn see(&mut self, trace: &Trace) {
+        if !trace.complete() {
+            return;
+        }
+        let (step, f) = (trace.step, trace.spec.fixed.fraction_bits);
+        let [real_side, integer, tested] = &mut self.sides;
+        real_side.step(step, &trace.real.tensors, |v| *v);
+        integer.step(step, &trace.integer.tensors, |v| real(*v, f));
+        tested.step(step, &trace.tested.tensors, |v| real(*v, f));
+        if let Some(violation) = trace.violations.violations().first() {
+            integer.violated(step, violation.to_string());
+        }
+    }
+
+    /// The evidence of one side, for what no trace shows: tensors of evaluations between steps.
+    pub fn side(&mut self, number: usize) -> &mut Evidence {
+        &mut self.sides[number]
+    }
+
+    /// The verdict on every side.
+    pub fn verdicts(&self, end: &Ending) -> Vec<(&'static str, Verdict)> {
+        let verdict = |(e, accuracy): (&Evidence, f64)| (e.side, e.verdict(accuracy, self.classes, end.epoch_passed));
+        self.sides.iter().zip(end.accuracy).map(verdict).collect()
+    }
+}
+
 /// The verdict on all sides: it passes if all of them train.
-pub fn finish(config: &Config, sides: &[(&'static str, Verdict)]) -> Outcome {
+pub fn outcome(config: &Config, sides: &[(&'static str, Verdict)]) -> Outcome {
     let list: Vec<_> = sides.iter().map(|(side, v)| format!("{side} {v}")).collect();
     let failure = sides.iter().find(|(_, v)| *v != Verdict::Trains).map(|_| {
         let lines: String = list.iter().map(|l| format!("\n  {l}")).collect();

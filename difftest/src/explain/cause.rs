@@ -27,6 +27,7 @@ mod row;
 use crate::compare::real as decoded;
 use crate::explain::origin::affects;
 use crate::side::{Batch, Tensors};
+use crate::trace::Trace;
 use ndarray::{Array2, Axis, Zip};
 use reference::fixed::{LayerValues, Monitor};
 use reference::spec::{HeadPoint, ProbePoint, SpecError, TrainSpec};
@@ -243,6 +244,19 @@ pub fn step(
         budget.insert(*point, sums);
     }
     Ok(budget)
+}
+
+/// The budget of a step in which all sides started from the same parameters; empty for any other.
+///
+/// # Errors
+/// Those of [`Chain::walk`].
+///
+/// # Panics
+/// As [`Chain::walk`].
+pub fn of(trace: &Trace, wanted: impl Fn(&ProbePoint) -> bool) -> Result<Budget, SpecError> {
+    let Some(start) = &trace.start else { return Ok(Budget::new()) };
+    let sides = (&trace.real.tensors, &trace.integer.tensors, &trace.tested.tensors);
+    step(&trace.spec, &start.values, &trace.batch, sides, &trace.violations, wanted)
 }
 
 /// base + (x - x_near) w, and base itself where nothing moved.
