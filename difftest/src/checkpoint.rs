@@ -16,11 +16,11 @@ use reference::fixed::LayerValues;
 use reference::spec::{NetworkSpec, TrainSpec};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
+use secure::buffer::Words;
 use secure::client::check_replicas;
+use secure::id::PartyId;
 use secure::nn::dense::LayerShare;
-use secure::party::PartyId;
 use secure::share::Share;
-use secure::words::Words;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 

@@ -2,24 +2,66 @@
 //!
 //! Nothing here runs at a party. The two copies of every component must agree; where they do not, no value is made up.
 
-use crate::engine::{LayerUnits, ParameterUnits, Probe, RoundingRecord};
 use crate::error::{Error, Result};
-use crate::net::recorded::Said;
+use crate::id::PartyId;
+use crate::net::recorded::Sent;
 use crate::nn::dense::LayerShare;
-use crate::party::{PartyId, Probed, Record, TruncationView};
+use crate::opened::{LayerUnits, ParameterUnits, Probe, RoundingRecord};
+use crate::party::{Probed, Record, TruncationView};
 use crate::share::Share;
 use spec::Rounding;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-/// What the parties said, and the first of them that drew the same randomness twice.
-pub(crate) fn spoken(records: &mut [Record]) -> (Vec<(PartyId, Said)>, Option<String>) {
-    let (mut all, mut reused) = (Vec::new(), None);
+/// Which protocols wrote which words of the parties' messages.
+pub(crate) fn sent(records: &mut [Record]) -> Vec<(PartyId, Sent)> {
+    let of_each = PartyId::ALL.into_iter().zip(records);
+    of_each.flat_map(|(id, record)| std::mem::take(&mut record.sent).into_iter().map(move |sent| (id, sent))).collect()
+}
+
+/// The first party that drew the same randomness twice, and where.
+pub(crate) fn reused(records: &[Record]) -> Option<String> {
+    let of_each = PartyId::ALL.into_iter().zip(records);
+    of_each.filter_map(|(id, r)| r.reused.map(|(call, p)| format!("party {id}, call {}, purpose {p}", call.0))).next()
+}
+
+/// Whether every receiver declared of each message what its sender wrote: the same protocols, in the same order, the same words each.
+///
+/// # Errors
+/// Names the first exchange in which they differ, with both declarations.
+pub(crate) fn check_messages(records: &[Record]) -> Result<()> {
+    type Declared = BTreeMap<(u64, PartyId, PartyId), Vec<(&'static str, Range<usize>)>>;
+    let (mut written, mut expected) = (Declared::new(), Declared::new());
     for (id, record) in PartyId::ALL.into_iter().zip(records) {
-        all.extend(std::mem::take(&mut record.said).into_iter().map(|said| (id, said)));
-        if let Some((ticket, purpose)) = record.reused {
-            reused.get_or_insert_with(|| format!("party {id}, call {}, purpose {purpose}", ticket.0));
+        for s in record.sent.iter().filter(|s| !s.words.is_empty()) {
+            written.entry((s.exchange, id, s.to)).or_default().push((s.step, s.words.clone()));
+        }
+        for e in record.expected.iter().filter(|e| !e.words.is_empty()) {
+            expected.entry((e.exchange, e.from, id)).or_default().push((e.step, e.words.clone()));
         }
     }
-    (all, reused)
+    [&mut written, &mut expected].into_iter().flat_map(|d| d.values_mut()).for_each(join_neighbours);
+    let all: BTreeSet<_> = written.keys().chain(expected.keys()).collect();
+    match all.into_iter().find(|at| written.get(at) != expected.get(at)) {
+        None => Ok(()),
+        Some(at @ &(exchange, from, to)) => {
+            let (wrote, wants) = (written.get(at), expected.get(at));
+            let (step, ..) = wants.or(wrote).and_then(|d| d.first()).map_or(("nothing", 0..0), Clone::clone);
+            let what = format!("party {from} wrote {wrote:?} in exchange {exchange}, which expects {wants:?}");
+            Err(Error::PeerMisbehaved { party: to, step: step.to_owned(), what })
+        }
+    }
+}
+
+/// Ranges of one protocol that meet are one range: a sender may write in two goes what its receiver takes in one.
+fn join_neighbours(declared: &mut Vec<(&'static str, Range<usize>)>) {
+    declared.dedup_by(|later, first| {
+        let meet = later.0 == first.0 && later.1.start == first.1.end;
+        if meet {
+            first.1.end = later.1.end;
+        }
+        meet
+    });
 }
 
 /// Opens probes (both copies of every share component must agree) and derives the rounding from the views of parties 0 and 1.
@@ -138,6 +180,57 @@ pub fn open_parameters(shares: &[Vec<LayerShare>; 3]) -> Result<ParameterUnits> 
 }
 
 /// Two copies of a component differ: one of their holders is wrong, and nobody can tell which.
-fn differ(what: impl ToString, how: String) -> Error {
+pub(crate) fn differ(what: impl ToString, how: String) -> Error {
     Error::PeerMisbehaved { party: PartyId::P0, step: what.to_string(), what: how }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::recorded::Expected;
+
+    /// Party 0 writes to party 1 as `written` says; party 1 expects `expected`.
+    fn records(written: &[(&'static str, Range<usize>)], expected: &[(&'static str, Range<usize>)]) -> [Record; 3] {
+        let mut records: [Record; 3] = Default::default();
+        let sent = |(step, words): &(&'static str, Range<usize>)| Sent {
+            exchange: 4,
+            to: PartyId::P1,
+            step,
+            words: words.clone(),
+        };
+        records[0].sent = written.iter().map(sent).collect();
+        let wants = |(step, words): &(&'static str, Range<usize>)| Expected {
+            exchange: 4,
+            from: PartyId::P0,
+            step,
+            words: words.clone(),
+        };
+        records[1].expected = expected.iter().map(wants).collect();
+        records
+    }
+
+    #[test]
+    fn a_receiver_must_declare_what_its_sender_wrote() {
+        let written = [("select", 0..5), ("select", 5..5), ("select", 5..8), ("adder", 8..9)];
+        check_messages(&records(&written, &[("select", 0..8), ("adder", 8..9)])).unwrap();
+        for other in [
+            &[("adder", 0..1), ("select", 1..9)][..],
+            &[("select", 0..7), ("adder", 7..9)],
+            &[("select", 0..9)],
+            &[("select", 0..8)],
+            &[],
+        ] {
+            let error = check_messages(&records(&written, other)).unwrap_err().to_string();
+            assert!(error.contains("party 0 wrote") && error.contains("exchange 4"), "{error}");
+        }
+    }
+
+    #[test]
+    fn shares_do_not_print_their_words() {
+        let share = crate::testing::share(1, 2, &[77, -5]);
+        let text = format!("{share:?} {:?}", crate::buffer::Words::from(&[123_456_789][..]));
+        assert!(
+            text.contains("2 words") && !text.contains("123456789") && !text.contains(&share[0].own[0].to_string())
+        );
+    }
 }

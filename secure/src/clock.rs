@@ -4,12 +4,13 @@
 //! protocol marks when it has computed what it says in a round, a matrix product when it is done, the transport when it has waited.
 //! Everything but products and waiting counts as the head while the head runs.
 
+use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// What a segment of time went to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Phase {
     /// Local matrix products.
     MatrixProducts,

@@ -1,6 +1,11 @@
 //! What a computation cost: rounds, messages and bytes, exact and independent of the data.
 
-use std::collections::BTreeMap;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+
+/// A step's name, as its protocol spells it.
+pub type StepName = &'static str;
 
 /// The price of a protocol as a formula: what the tests hold the counters to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +18,7 @@ pub struct Cost {
 }
 
 /// What one named step sent, over all calls.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepSpent {
     /// Rounds in which this step took part. Steps that run side by side share rounds, so these do not add up.
     pub rounds: u64,
@@ -22,7 +27,7 @@ pub struct StepSpent {
 }
 
 /// What a party, or all three together, spent.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// Communication rounds, counted once for all parties.
     pub rounds: u64,
@@ -31,6 +36,7 @@ pub struct Spent {
     /// Bytes sent.
     pub bytes: u64,
     /// By name of the protocol that sent them.
+    #[serde(deserialize_with = "by_known_step")]
     pub by_step: BTreeMap<&'static str, StepSpent>,
 }
 
@@ -64,4 +70,27 @@ impl Spent {
             by_step,
         }
     }
+}
+
+/// A step's name from another process. There are a few dozen; each is kept once for as long as this process lives.
+pub(crate) fn known_step<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static str, D::Error> {
+    const MOST: usize = 256;
+    static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let name = String::deserialize(deserializer)?;
+    let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(step) = known.get(name.as_str()) {
+        return Ok(step);
+    }
+    if known.len() >= MOST || name.len() > 64 {
+        return Err(serde::de::Error::custom("too many or too long names of steps"));
+    }
+    let step: &'static str = name.leak();
+    known.insert(step);
+    Ok(step)
+}
+
+fn by_known_step<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<&'static str, StepSpent>, D::Error> {
+    #[derive(PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+    struct Name(#[serde(deserialize_with = "known_step")] StepName);
+    Ok(BTreeMap::<Name, StepSpent>::deserialize(deserializer)?.into_iter().map(|(name, s)| (name.0, s)).collect())
 }

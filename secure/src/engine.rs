@@ -1,34 +1,42 @@
-//! Three parties in this process: three long-lived threads of one pool, each with its own [`Party`] and its own shares, behind an in-memory
-//! transport; and the client outside them, who deals secrets and receives what is revealed.
+//! The client of three parties: it deals secrets, asks for steps and receives what is opened. And the three parties themselves, where they
+//! are long-lived threads of this process: each with its own [`Party`] and its own shares, behind an in-memory transport.
 //!
-//! The parties share no state: messages go through the transport, threads take pieces of one another's products (`crew.rs`) and memory that was
-//! emptied before ([`crate::words`]). What the client asks for is sent to all three as the same job; shares, probes and views of coins are handed to the
-//! client by each party apart and put together there ([`crate::client`]), never by a party.
+//! The parties share no state: messages go through the transport, threads take pieces of one another's products (`pool.rs`) and memory that was
+//! emptied before ([`crate::buffer`]). What the client asks for is sent to all three as the same [`Job`](worker::Job); shares, probes and views
+//! of coins are handed to the client by each party apart and put together there ([`crate::client`]), never by a party.
 
-use crate::client::{check_replicas, open_parameters, put_together, spoken, tensors};
+pub mod link;
+pub mod worker;
+
+pub use crate::opened::{HeadReport, LayerUnits, ParameterUnits, Probe, RoundingRecord, StepReport};
+
+use crate::client::{
+    check_messages, check_replicas, open_parameters, put_together, reconstruct, reused, sent, tensors,
+};
 use crate::clock::Phase;
 use crate::cost::Spent;
-use crate::crew::Crew;
 use crate::error::{Error, Result};
-use crate::fault::{Fault, planted};
+use crate::id::PartyId;
 use crate::kernel::{CtrKey, Kernel};
 use crate::net::Channel;
 use crate::net::memory::network;
-use crate::net::recorded::{Recorded, Said, Transcript};
+use crate::net::queue::QueueChannel;
+use crate::net::recorded::{Recorded, Transcript};
 use crate::nn::dense::LayerShare;
-use crate::nn::{heads, train};
-use crate::party::{Party, PartyId};
+use crate::party::Party;
+use crate::pool::Pool;
 use crate::prg::{Seed, seed_of};
-use crate::protocol::input::deal;
-use crate::protocol::matmul::Left;
-use crate::protocol::reveal::reveal;
-use crate::share::{Factor, Share};
+use crate::protocol::input::{Dealt, deal_keyed};
+use crate::share::Share;
 use core_affinity::CoreId;
-use spec::{Head, ProbePoint, TrainSpec};
+use link::{Link, ThreadLink};
+use spec::TrainSpec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
+use worker::{Answer, Job, Worker};
 
 /// How to start an [`Engine`].
 #[derive(Debug, Clone)]
@@ -45,7 +53,7 @@ pub struct EngineConfig {
     pub threads: usize,
     /// Where there are two cores, keep parties 0 and 1 on the first and party 2 on the second: for long runs that have
     /// the machine for themselves.
-    pub settled: bool,
+    pub pin_to_cores: bool,
     /// Keep a copy of every message here.
     pub transcript: Option<Transcript>,
 }
@@ -59,100 +67,11 @@ impl EngineConfig {
             record: false,
             deadline: Duration::from_secs(60),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
-            settled: false,
+            pin_to_cores: false,
             transcript: None,
         }
     }
 }
-
-/// The opened parameters of one layer, row-major ring units.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LayerUnits {
-    /// W, (in, out), scale f.
-    pub weights: Vec<i64>,
-    /// b, scale f.
-    pub bias: Vec<i64>,
-    /// V_W, (in, out), scale f + extra velocity bits.
-    pub weight_velocity: Vec<i64>,
-    /// V_b, scale f + extra velocity bits.
-    pub bias_velocity: Vec<i64>,
-}
-
-/// The opened parameters of a network.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ParameterUnits {
-    /// One entry a layer.
-    pub layers: Vec<LayerUnits>,
-}
-
-/// An opened probed tensor.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Probe {
-    /// Which tensor.
-    pub point: ProbePoint,
-    /// Rows.
-    pub rows: usize,
-    /// Columns.
-    pub cols: usize,
-    /// Row-major, at the point's scale.
-    pub units: Vec<i64>,
-}
-
-/// The rounding of one truncation, put together from the views of parties 0 and 1.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RoundingRecord {
-    /// The truncation's name.
-    pub name: String,
-    /// Bits that were cut off.
-    pub shift: u32,
-    /// c of each element (empty with nearest rounding).
-    pub coins: Vec<bool>,
-    /// (index, e) of each element whose operand left the range so that the protocol's borrow was wrong.
-    pub wraps: Vec<(usize, i8)>,
-    /// V of each element, modulo 2^64.
-    pub operands: Vec<i64>,
-}
-
-/// What one recorded step produced.
-#[derive(Debug, Clone, Default)]
-pub struct StepReport {
-    /// Probed tensors, in the order of execution.
-    pub probes: Vec<Probe>,
-    /// Roundings, in the order of execution.
-    pub rounding: Vec<RoundingRecord>,
-    /// Who wrote which words of the messages.
-    pub said: Vec<(PartyId, Said)>,
-    /// The first party, if any, that drew the same words of a stream twice in this step: the call's number and the purpose.
-    pub reused: Option<String>,
-    /// What the step cost, all parties.
-    pub spent: Spent,
-    /// Wall time of the step.
-    pub seconds: f64,
-}
-
-/// A head on given logits.
-#[derive(Debug, Clone)]
-pub struct HeadReport {
-    /// (batch, classes), scale f.
-    pub probabilities: Vec<i64>,
-    /// Per row, scale f; the inner `None` is an infinite loss; `None` if the head has no loss.
-    pub loss: Option<Vec<Option<i64>>>,
-    /// (batch, classes), scale f.
-    pub gradient: Vec<i64>,
-    /// The rounding of every truncation.
-    pub rounding: Vec<RoundingRecord>,
-}
-
-/// One party's thread state.
-struct Worker {
-    party: Party,
-    spec: TrainSpec,
-    layers: Vec<LayerShare>,
-    data: Option<(Factor, Share)>,
-    failed: bool,
-}
-
-type Job = Box<dyn FnOnce(&mut Worker) + Send>;
 
 /// Three parties and their client.
 pub struct Engine {
@@ -160,14 +79,17 @@ pub struct Engine {
     seed: Option<u64>,
     dealt: u64,
     record: bool,
-    /// Dropped before the crew, which waits for the parties: without further jobs they end.
-    jobs: Vec<Sender<Job>>,
-    _crew: Crew,
+    /// Dropped before the pool, which waits for the parties: without further jobs they end.
+    links: [Box<dyn Link>; 3],
+    _pool: Option<Pool>,
     broken: bool,
+    /// Rows of the shared data set, if there is one.
+    rows: Option<usize>,
+    loaded: bool,
 }
 
 impl Engine {
-    /// Starts three parties.
+    /// Starts three parties in this process.
     ///
     /// # Errors
     /// A specification that cannot be carried out, a kernel that was asked for and is not there, no randomness.
@@ -175,41 +97,41 @@ impl Engine {
         config.spec.validate().map_err(|e| Error::misuse(e.0))?;
         Kernel::select().map_err(|e| Error::misuse(e.to_string()))?;
         keep_freed_memory();
-        let cores = if config.settled { two_cores() } else { None };
-        let (mut jobs, mut ready) = (Vec::new(), Vec::new());
-        let parties = network(config.deadline).map(|link| {
-            let id = link.id();
-            let (spec, seed) = (config.spec.clone(), config.seed.map(|s| party_seed(s, id)));
-            // Twice as many as threads, so that nobody waits long for what another has taken.
-            let pieces = if config.threads > 1 { 2 * config.threads } else { 1 };
-            let link = if cores.is_some() && id == ALONE { link.patient() } else { link };
-            let link: Box<dyn Channel> = match &config.transcript {
-                Some(transcript) => Box::new(Recorded::new(link, id, transcript.clone())),
-                None => Box::new(link),
-            };
-            let (send_job, get_job) = channel::<Job>();
-            let (send_ready, get_ready) = channel();
-            jobs.push(send_job);
-            ready.push(get_ready);
-            let body: Box<dyn FnOnce() + Send> = Box::new(move || {
-                if let Some(cores) = cores {
-                    core_affinity::set_for_current(cores[usize::from(id == ALONE)]);
-                }
-                party_thread(id, spec, pieces, link, seed, &get_job, &send_ready);
-            });
-            body
-        });
-        let crew = Crew::start(config.threads, parties).map_err(|e| {
+        let cores = if config.pin_to_cores { two_cores() } else { None };
+        let mut links = Vec::new();
+        let mut bodies = Vec::new();
+        for channel in network(config.deadline) {
+            let (link, body) = thread_party(&config, channel, cores);
+            links.push(Box::new(link) as Box<dyn Link>);
+            bodies.push(body);
+        }
+        let pool = Pool::start(config.threads, bodies).map_err(|e| {
             Error::misuse(format!("cannot start {} threads: {e}; ask for fewer", config.threads.max(3)))
         })?;
-        let EngineConfig { spec, seed, record, .. } = config;
-        let engine = Engine { spec, seed, dealt: 0, record, jobs, _crew: crew, broken: false };
-        let started = PartyId::ALL.into_iter().zip(ready);
-        let errors = started.filter_map(|(party, r)| r.recv().unwrap_or(Err(Error::PartyStopped { party })).err());
-        match Error::cause(errors) {
-            Some(e) => Err(e),
-            None => Ok(engine),
-        }
+        let links = links.try_into().map_err(|_| Error::misuse("three parties start"))?;
+        Self::over(config.spec, config.seed, config.record, links, Some(pool))
+    }
+
+    /// The client of three parties that run elsewhere, each behind a link that will first answer that it is ready.
+    ///
+    /// # Errors
+    /// A specification that cannot be carried out; a party that did not start.
+    pub fn connect(spec: TrainSpec, seed: Option<u64>, record: bool, links: [Box<dyn Link>; 3]) -> Result<Self> {
+        spec.validate().map_err(|e| Error::misuse(e.0))?;
+        Self::over(spec, seed, record, links, None)
+    }
+
+    fn over(
+        spec: TrainSpec,
+        seed: Option<u64>,
+        record: bool,
+        links: [Box<dyn Link>; 3],
+        pool: Option<Pool>,
+    ) -> Result<Self> {
+        let (rows, loaded, broken) = (None, false, false);
+        let mut engine = Engine { spec, seed, dealt: 0, record, links, _pool: pool, broken, rows, loaded };
+        engine.collect(|answer| matches!(answer, Answer::Done).then_some(()))?;
+        Ok(engine)
     }
 
     /// What is trained.
@@ -217,58 +139,45 @@ impl Engine {
         &self.spec
     }
 
-    /// Runs the same job at all parties, each with its own input, and collects their answers in order.
-    fn all<I: Send + 'static, T: Send + 'static>(
-        &mut self,
-        inputs: [I; 3],
-        job: impl Fn(&mut Worker, I) -> Result<T> + Send + Sync + 'static,
-    ) -> Result<[T; 3]> {
+    /// Gives each party its job, and collects of each the answer that the job has.
+    fn all<T>(&mut self, jobs: [Job; 3], take: impl Fn(Answer) -> Option<T>) -> Result<[T; 3]> {
         if self.broken {
             return Err(Error::misuse("the engine stopped after an earlier error; start a new one"));
         }
-        let job = Arc::new(job);
-        let answers: Vec<Receiver<Result<T>>> = self
-            .jobs
-            .iter()
-            .zip(inputs)
-            .map(|(party, input)| {
-                let (send, receive) = channel();
-                let job = Arc::clone(&job);
-                let task: Job = Box::new(move |w| {
-                    let answer = job(w, input);
-                    w.failed |= answer.as_ref().is_err_and(|e| !matches!(e, Error::Misuse(_)));
-                    let _ = send.send(answer);
-                });
-                // A party whose thread is gone answers by its closed channel.
-                let _ = party.send(task);
-                receive
-            })
-            .collect();
+        self.links.iter_mut().zip(jobs).for_each(|(link, job)| link.ask(job));
+        self.collect(take)
+    }
+
+    fn collect<T>(&mut self, take: impl Fn(Answer) -> Option<T>) -> Result<[T; 3]> {
         let (mut results, mut errors) = (Vec::new(), Vec::new());
-        for (party, answer) in PartyId::ALL.into_iter().zip(answers) {
-            match answer.recv().unwrap_or(Err(Error::PartyStopped { party })) {
+        for (party, link) in PartyId::ALL.into_iter().zip(&mut self.links) {
+            let answered = link.answer().and_then(|answer| take(answer).ok_or(Error::PartyStopped { party }));
+            match answered {
                 Ok(v) => results.push(v),
                 Err(e) => errors.push(e),
             }
         }
-        // A mistake that all three refuse leaves them where they were.
-        let refused = results.is_empty() && errors.iter().all(|e| matches!(e, Error::Misuse(_)));
-        self.broken = !errors.is_empty() && !refused;
+        // A party that failed has left.
+        self.broken = !errors.is_empty();
         if let Some(e) = Error::cause(errors) {
             return Err(e);
         }
         results.try_into().map_err(|_| Error::misuse("three parties answer"))
     }
 
+    fn all_do(&mut self, jobs: [Job; 3]) -> Result<()> {
+        self.all(jobs, |answer| matches!(answer, Answer::Done).then_some(())).map(drop)
+    }
+
     /// Splits a secret for the three parties.
-    fn deal(&mut self, rows: usize, cols: usize, units: &[i64]) -> Result<[Share; 3]> {
+    fn deal(&mut self, rows: usize, cols: usize, units: &[i64]) -> Result<[Dealt; 3]> {
         check_size(units, rows, cols)?;
         self.dealt += 1;
         let seed = self.seed.map(|s| mix(s, 3 + self.dealt));
-        deal(rows, cols, units, seed)
+        deal_keyed(rows, cols, units, seed)
     }
 
-    fn deal_labels(&mut self, labels: &[usize], classes: usize) -> Result<[Share; 3]> {
+    fn deal_labels(&mut self, labels: &[usize], classes: usize) -> Result<[Dealt; 3]> {
         if let Some(bad) = labels.iter().find(|&&l| l >= classes) {
             return Err(Error::misuse(format!("label {bad} with {classes} classes")));
         }
@@ -292,24 +201,25 @@ impl Engine {
                 network.layers()
             )));
         }
-        let mut shares: [Vec<LayerShare>; 3] = Default::default();
+        let mut shares: [Vec<[Dealt; 4]>; 3] = Default::default();
         for (l, layer) in (1..).zip(&parameters.layers) {
             let (rows, cols) = network.shape(l);
             let w = self.deal(rows, cols, &layer.weights)?;
             let b = self.deal(1, cols, &layer.bias)?;
             let vw = self.deal(rows, cols, &layer.weight_velocity)?;
             let vb = self.deal(1, cols, &layer.bias_velocity)?;
-            for ((((mine, weights), bias), weight_velocity), bias_velocity) in
-                shares.iter_mut().zip(w).zip(b).zip(vw).zip(vb)
-            {
-                mine.push(LayerShare { weights, bias, weight_velocity, bias_velocity });
+            for ((((mine, w), b), vw), vb) in shares.iter_mut().zip(w).zip(b).zip(vw).zip(vb) {
+                mine.push([w, b, vw, vb]);
             }
         }
-        self.all(shares, |w, layers| {
-            w.layers = layers;
-            Ok(())
-        })?;
+        self.all_do(shares.map(Job::Load))?;
+        self.loaded = true;
         Ok(())
+    }
+
+    /// Fails with a caller's mistake where parameters are needed and none are loaded.
+    fn check_loaded(&self) -> Result<()> {
+        if self.loaded { Ok(()) } else { Err(Error::misuse("no parameters shared; load first")) }
     }
 
     /// What each party holds of the parameters; nothing is opened.
@@ -317,7 +227,10 @@ impl Engine {
     /// # Errors
     /// Those of the parties.
     pub fn shares(&mut self) -> Result<[Vec<LayerShare>; 3]> {
-        self.all([(); 3], |w, ()| Ok(w.layers.clone()))
+        self.all([(); 3].map(|()| Job::Shares), |answer| match answer {
+            Answer::Shares(layers) => Some(layers),
+            _ => None,
+        })
     }
 
     /// Gives each party its shares of the parameters, as [`Engine::shares`] handed them out; nothing is opened.
@@ -342,37 +255,36 @@ impl Engine {
             }
         }
         check_replicas(&shares).map_err(Error::misuse)?;
-        self.all(shares, |w, layers| {
-            w.layers = layers;
-            Ok(())
-        })?;
+        self.all_do(shares.map(Job::LoadShares))?;
+        self.loaded = true;
         Ok(())
     }
 
     /// One recorded or unrecorded step on a batch that is shared for it: x row-major units (batch, in), labels in 0..classes.
     ///
     /// # Errors
-    /// Sizes or labels that do not fit; those of the parties.
+    /// Sizes or labels that do not fit; those of the parties; with recording on, a message that its receiver declared otherwise than its
+    /// sender.
     pub fn step(&mut self, x: &[i64], labels: &[usize]) -> Result<StepReport> {
         self.check_batch(labels.len())?;
         let (inputs, classes) = (self.spec.network.inputs(), self.spec.network.classes());
-        let x = self.deal(labels.len(), inputs, x)?;
+        check_size(x, labels.len(), inputs)?;
         let y = self.deal_labels(labels, classes)?;
+        self.check_loaded()?;
+        let x = self.deal(labels.len(), inputs, x)?;
         let record = self.record;
         let start = Instant::now();
-        let answers = self.all(pair(x, y), move |w, (x, y)| {
-            w.party.record(record);
-            let before = w.party.spent();
-            let done = w.party.run(train::step(&w.party, &w.spec, &mut w.layers, Left::from(&x), &y));
-            let record = w.party.record(false);
-            done?;
-            Ok((w.party.spent().since(&before), record))
+        let jobs = pair(x, y).map(|(x, y)| Job::Step { x, y, record });
+        let answers = self.all(jobs, |answer| match answer {
+            Answer::Step(spent, record) => Some((spent, record)),
+            _ => None,
         })?;
         let seconds = start.elapsed().as_secs_f64();
         let (spent, mut records) = split_spent(answers);
-        let (said, reused) = spoken(&mut records);
+        check_messages(&records)?;
+        let (sent, reused) = (sent(&mut records), reused(&records));
         let (probes, rounding) = put_together(records, self.spec.rounding)?;
-        Ok(StepReport { probes, rounding, said, reused, spent, seconds })
+        Ok(StepReport { probes, rounding, sent, reused, spent, seconds })
     }
 
     /// The learning rate is encoded for batches of one size.
@@ -393,19 +305,14 @@ impl Engine {
         check_size(x, rows, inputs)?;
         let y = self.deal_labels(labels, classes)?;
         // What was there before makes room.
-        self.all([(); 3], |w, ()| {
-            w.data = None;
-            Ok(())
-        })?;
-        let mut dealt = PartyId::ALL.map(|id| Factor::with_capacity(id, rows, inputs));
+        self.rows = None;
+        self.all_do([(); 3].map(|()| Job::NoData(rows)))?;
         for x in x.chunks((DEALT / inputs).max(1) * inputs) {
-            let shares = self.deal(x.len() / inputs, inputs, x)?;
-            dealt.iter_mut().zip(&shares).try_for_each(|(data, share)| data.extend(share))?;
+            let dealt = self.deal(x.len() / inputs, inputs, x)?;
+            self.all_do(dealt.map(Job::MoreData))?;
         }
-        self.all(pair(dealt, y), |w, data| {
-            w.data = Some(data);
-            Ok(())
-        })?;
+        self.all_do(y.map(Job::Labels))?;
+        self.rows = Some(rows);
         Ok(())
     }
 
@@ -415,23 +322,29 @@ impl Engine {
     /// No data, row numbers that do not fit; those of the parties.
     pub fn train(&mut self, batches: &[Vec<u32>]) -> Result<Spent> {
         batches.iter().try_for_each(|rows| self.check_batch(rows.len()))?;
-        let batches: Arc<[Vec<u32>]> = batches.into();
-        let answers = self.all([(); 3], move |w, ()| {
-            let Some((x, y)) = &w.data else {
-                return Err(Error::misuse("no data shared; load_data first"));
-            };
-            if let Some(bad) = batches.iter().flatten().find(|&&r| r as usize >= x.rows) {
-                return Err(Error::misuse(format!("row {bad} of a data set of {}", x.rows)));
-            }
-            let before = w.party.spent();
-            for (k, rows) in batches.iter().enumerate() {
-                let stale = planted(Fault::StaleBatch) && k > 0 && k + 1 == batches.len();
-                let (x, y) = (x.gather(if stale { &batches[k - 1] } else { rows }), y.gather(rows));
-                w.party.run(train::step(&w.party, &w.spec, &mut w.layers, Left::from(&x), &y))?;
-            }
-            Ok((w.party.spent().since(&before), ()))
+        let rows = self.rows.ok_or_else(|| Error::misuse("no data shared; load_data first"))?;
+        self.check_loaded()?;
+        if let Some(bad) = batches.iter().flatten().find(|&&r| r as usize >= rows) {
+            return Err(Error::misuse(format!("row {bad} of a data set of {rows}")));
+        }
+        self.all_spent([(); 3].map(|()| Job::Train(batches.to_vec())))
+    }
+
+    fn all_spent(&mut self, jobs: [Job; 3]) -> Result<Spent> {
+        let answers = self.all(jobs, |answer| match answer {
+            Answer::Spent(spent) => Some((spent, ())),
+            _ => None,
         })?;
         Ok(split_spent(answers).0)
+    }
+
+    /// Asks for something of which each party hands out a share, and opens it.
+    fn opened(&mut self, jobs: [Job; 3], what: &str) -> Result<Vec<i64>> {
+        let shares = self.all(jobs, |answer| match answer {
+            Answer::Share(share) => Some(share),
+            _ => None,
+        })?;
+        open(what, &shares)
     }
 
     /// The parameters, opened to the client: every party hands it its shares. No message carries them, and no party learns what it did not hold.
@@ -442,18 +355,20 @@ impl Engine {
         open_parameters(&self.shares()?)
     }
 
-    /// The predicted class of each row of x (row-major units, (rows, in)): revealed.
+    /// The predicted class of each row of x (row-major units, (rows, in)), opened to the client.
     ///
     /// # Errors
     /// Sizes that do not fit; those of the parties.
     pub fn predict(&mut self, x: &[i64]) -> Result<Vec<usize>> {
         let inputs = self.spec.network.inputs();
+        self.check_loaded()?;
         let x = self.deal(x.len() / inputs.max(1), inputs, x)?;
-        let [classes, ..] = self.all(x, |w, x| w.party.run(train::predict(&w.party, &w.layers, Left::from(&x))))?;
+        let classes = self.opened(x.map(Job::Predict), "predicted classes")?;
         Ok(classes.into_iter().map(|c| c as usize).collect())
     }
 
-    /// How many rows are predicted as labelled: only the number is revealed. In batches of 1,000 rows.
+    /// How many rows are predicted as labelled, in batches of 1,000 rows. The parties add their shares of the numbers up; only the sum is
+    /// opened, and only to the client.
     ///
     /// # Errors
     /// Sizes or labels that do not fit; those of the parties.
@@ -463,20 +378,28 @@ impl Engine {
         if x.len() != labels.len() * inputs {
             return Err(Error::misuse(format!("{} values for {} rows of {inputs}", x.len(), labels.len())));
         }
+        if let Some(bad) = labels.iter().find(|&&l| l >= classes) {
+            return Err(Error::misuse(format!("label {bad} with {classes} classes")));
+        }
+        self.check_loaded()?;
+        let pieces = labels.len().div_ceil(ROWS);
         let mut total = 0;
-        for (x, labels) in x.chunks(ROWS * inputs).zip(labels.chunks(ROWS)) {
+        for (k, (x, labels)) in (1..).zip(x.chunks(ROWS * inputs).zip(labels.chunks(ROWS))) {
             let x = self.deal(labels.len(), inputs, x)?;
             let y = self.deal_labels(labels, classes)?;
-            let [hits, ..] = self.all(pair(x, y), |w, (x, y)| {
-                w.party.run(train::count_correct(&w.party, &w.layers, Left::from(&x), &y))
-            })?;
-            total += hits as usize;
+            let last = k == pieces;
+            let jobs = pair(x, y).map(|(x, y)| Job::Count { x, y, last });
+            if last {
+                total = self.opened(jobs, "number of right rows")?.iter().sum::<i64>() as usize;
+            } else {
+                self.all_do(jobs)?;
+            }
         }
         Ok(total)
     }
 
     /// The head on given logits (row-major units, (rows, classes), any class count from 2): probabilities, loss and gradient, all
-    /// revealed.
+    /// opened to the client.
     ///
     /// # Errors
     /// Sizes or labels that do not fit; those of the parties.
@@ -484,38 +407,33 @@ impl Engine {
         if classes < 2 {
             return Err(Error::misuse(format!("{classes} classes; a head has at least 2")));
         }
-        let x = self.deal(labels.len(), classes, logits)?;
+        check_size(logits, labels.len(), classes)?;
         let y = self.deal_labels(labels, classes)?;
-        let (head, epsilon): (Head, i64) = (self.spec.head, self.spec.epsilon_units());
-        let answers = self.all(pair(x, y), move |w, (x, y)| {
-            let p = &w.party;
-            p.record(true);
-            let opened = p.run(async {
-                let out = heads::gradient(p, head, epsilon, &x, &y).await?;
-                let probabilities = heads::probabilities(p, &out).await?;
-                let loss = heads::loss(p, head, epsilon, &out, &x, &y).await?;
-                let gradient = reveal(p, &out.gradient).await?;
-                let probabilities = reveal(p, &probabilities).await?;
-                let loss = match loss {
-                    None => None,
-                    Some((value, finite)) => {
-                        let (value, finite) = (reveal(p, &value).await?, reveal(p, &finite).await?);
-                        Some(value.into_iter().zip(finite).map(|(v, f)| (f == 1).then_some(v)).collect())
-                    }
-                };
-                Ok((probabilities, loss, gradient))
-            });
-            let record = p.record(false);
-            Ok((opened?, record))
-        })?;
-        let mut records = Vec::new();
-        let mut first = None;
-        for (opened, record) in answers {
+        let x = self.deal(labels.len(), classes, logits)?;
+        let answers =
+            self.all(pair(x, y).map(|(logits, labels)| Job::Head { logits, labels }), |answer| match answer {
+                Answer::Head(shares, record) => Some((shares, record)),
+                _ => None,
+            })?;
+        let (mut probabilities, mut gradient, mut loss, mut records) = (vec![], vec![], vec![], vec![]);
+        for (shares, record) in answers {
+            probabilities.push(shares.probabilities);
+            gradient.push(shares.gradient);
+            loss.push(shares.loss);
             records.push(record);
-            first.get_or_insert(opened);
         }
+        check_messages(&records)?;
         let (_, rounding) = put_together(records, self.spec.rounding)?;
-        let (probabilities, loss, gradient) = first.ok_or_else(|| Error::misuse("three parties answer"))?;
+        let loss = match loss.into_iter().collect::<Option<Vec<_>>>() {
+            None => None,
+            Some(both) => {
+                let (values, finite): (Vec<_>, Vec<_>) = both.into_iter().unzip();
+                let finite = open_all("finite losses", finite)?;
+                let values = open_all("losses", values)?;
+                Some(values.into_iter().zip(finite).map(|(v, f)| (f == 1).then_some(v)).collect())
+            }
+        };
+        let (probabilities, gradient) = (open_all("probabilities", probabilities)?, open_all("gradient", gradient)?);
         Ok(HeadReport { probabilities, loss, gradient, rounding })
     }
 
@@ -525,10 +443,12 @@ impl Engine {
     /// Those of the parties.
     pub fn times(&mut self) -> Result<BTreeMap<Phase, Duration>> {
         let mut total = BTreeMap::new();
-        for times in self.all([(); 3], |w, ()| Ok(w.party.times()))? {
-            for (phase, time) in times {
-                *total.entry(phase).or_default() += time;
-            }
+        let answers = self.all([(); 3].map(|()| Job::Times), |answer| match answer {
+            Answer::Times(times) => Some(times),
+            _ => None,
+        })?;
+        for (phase, time) in answers.into_iter().flatten() {
+            *total.entry(phase).or_default() += time;
         }
         Ok(total)
     }
@@ -538,9 +458,17 @@ impl Engine {
     /// # Errors
     /// Those of the parties.
     pub fn spent(&mut self) -> Result<Spent> {
-        let answers = self.all([(); 3], |w, ()| Ok((w.party.spent(), ())))?;
-        Ok(split_spent(answers).0)
+        self.all_spent([(); 3].map(|()| Job::Spent))
     }
+}
+
+/// The value behind three shares that the parties handed out.
+fn open(what: &str, shares: &[Share; 3]) -> Result<Vec<i64>> {
+    reconstruct(shares).map_err(|how| crate::client::differ(what, how))
+}
+
+fn open_all(what: &str, shares: Vec<Share>) -> Result<Vec<i64>> {
+    open(what, &shares.try_into().map_err(|_| Error::misuse("three parties answer"))?)
 }
 
 /// Lets the allocator keep what a step frees for the next one. The C library gives memory back to the system from a threshold on that
@@ -558,30 +486,64 @@ fn two_cores() -> Option<[CoreId; 2]> {
     core_affinity::get_core_ids()?.try_into().ok()
 }
 
-fn party_thread(
+/// A party on a thread of this process: the client's link to it, and what the thread runs.
+fn thread_party(
+    config: &EngineConfig,
+    channel: QueueChannel,
+    cores: Option<[CoreId; 2]>,
+) -> (ThreadLink, Box<dyn FnOnce() + Send>) {
+    let party = channel.id();
+    let (spec, seed) = (config.spec.clone(), config.seed.map(|s| party_seed(s, party)));
+    // Twice as many as threads, so that nobody waits long for what another has taken.
+    let pieces = if config.threads > 1 { 2 * config.threads } else { 1 };
+    let end = if cores.is_some() && party == ALONE { channel.long_spin() } else { channel };
+    let end: Box<dyn Channel> = match &config.transcript {
+        Some(transcript) => Box::new(Recorded::new(end, party, transcript.clone())),
+        None => Box::new(end),
+    };
+    let (jobs, next_job) = mpsc::channel::<Job>();
+    let (give_answer, answers) = mpsc::channel();
+    let progress = Arc::<AtomicU64>::default();
+    let watched = Arc::clone(&progress);
+    let body = move || {
+        if let Some(cores) = cores {
+            core_affinity::set_for_current(cores[usize::from(party == ALONE)]);
+        }
+        run_party(
+            party,
+            spec,
+            pieces,
+            end,
+            seed,
+            watched,
+            || next_job.recv().ok(),
+            |answer| {
+                let _ = give_answer.send(answer);
+            },
+        );
+    };
+    (ThreadLink { party, jobs, answers, progress, patience: 2 * config.deadline }, Box::new(body))
+}
+
+/// A party from its first message to its last job. Its first answer is that it is ready.
+#[expect(clippy::too_many_arguments, reason = "all that a party is made of, once")]
+fn run_party(
     id: PartyId,
     spec: TrainSpec,
     pieces: usize,
-    link: Box<dyn Channel>,
+    channel: Box<dyn Channel>,
     seed: Option<Seed>,
-    jobs: &Receiver<Job>,
-    ready: &Sender<Result<()>>,
+    progress: Arc<AtomicU64>,
+    next: impl FnMut() -> Option<Job>,
+    mut answer: impl FnMut(Result<Answer>),
 ) {
-    let mut party = match Party::connect(id, spec.fixed, spec.rounding, link, seed) {
-        Ok(p) => p,
-        Err(e) => {
-            let _ = ready.send(Err(e));
-            return;
+    match Party::connect(id, spec.fixed, spec.rounding, channel, seed) {
+        Err(e) => answer(Err(e)),
+        Ok(mut party) => {
+            (party.pieces, party.progress) = (pieces, progress);
+            answer(Ok(Answer::Done));
+            Worker::new(party, spec).work(next, answer);
         }
-    };
-    party.pieces = pieces;
-    let _ = ready.send(Ok(()));
-    let mut worker = Worker { party, spec, layers: Vec::new(), data: None, failed: false };
-    // A party that failed leaves, and its closed channels wake the others.
-    while !worker.failed
-        && let Ok(job) = jobs.recv()
-    {
-        job(&mut worker);
     }
 }
 
@@ -623,8 +585,8 @@ fn split_spent<T>(answers: [(Spent, T); 3]) -> (Spent, Vec<T>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::Words;
-    use spec::{FixedSpec, NetworkSpec, Rounding, SgdSpec};
+    use crate::buffer::Words;
+    use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec};
 
     fn spec(head: Head, rounding: Rounding) -> TrainSpec {
         TrainSpec {
@@ -703,7 +665,7 @@ mod tests {
     fn a_recorded_step_hands_out_every_tensor_once() {
         use HeadPoint::*;
         use ProbePoint::{Head as OfHead, *};
-        use spec::{Head, HeadPoint};
+        use spec::{Head, HeadPoint, ProbePoint};
         for (layers, head) in [1, 2, 3].into_iter().flat_map(|l| Head::ALL.map(|h| (l, h))) {
             let network = NetworkSpec::dense(9, 5, 4, layers);
             let of_head = match head {
@@ -806,10 +768,7 @@ mod tests {
     #[test]
     fn a_party_that_panics_is_no_misuse_and_stops_the_engine() {
         let mut engine = Engine::start(EngineConfig::new(spec(Head::Softmax, Rounding::Nearest))).unwrap();
-        let stopped = engine.all([0, 1, 2], |_, i| {
-            assert!(i != 1, "planted");
-            Ok(())
-        });
+        let stopped = engine.all_do([(); 3].map(|()| Job::Panic));
         assert_eq!(stopped.unwrap_err(), Error::PartyStopped { party: PartyId::P1 });
         assert!(engine.parameters().unwrap_err().to_string().contains("start a new one"));
     }

@@ -1,9 +1,10 @@
 //! What can go wrong, by cause.
 
-use crate::party::PartyId;
+use crate::id::PartyId;
+use serde::{Deserialize, Serialize};
 
 /// What can go wrong in a secure computation. Each variant names one kind of cause, the party that saw it and the step.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum Error {
     /// A message that cannot be right arrived: wrong length, two copies of a share that disagree.
     #[error("party {party} at {step}: peer misbehaved: {what}")]
@@ -41,6 +42,14 @@ pub enum Error {
         /// Which.
         party: PartyId,
     },
+    /// A party neither answered the client nor took a round for too long.
+    #[error("party {party} gave no answer and took no round for {seconds} s")]
+    PartyLate {
+        /// Which.
+        party: PartyId,
+        /// How long the client waited.
+        seconds: u64,
+    },
     /// The caller asked for something that has no meaning: shapes that do not fit, values outside the ring's range.
     #[error("{0}")]
     Misuse(String),
@@ -52,7 +61,7 @@ impl Error {
     pub fn cause(all: impl IntoIterator<Item = Error>) -> Option<Error> {
         all.into_iter().min_by_key(|e| match e {
             Error::PeerGone { .. } => 2,
-            Error::PeerLate { .. } => 1,
+            Error::PeerLate { .. } | Error::PartyLate { .. } => 1,
             _ => 0,
         })
     }

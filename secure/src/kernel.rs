@@ -2,14 +2,14 @@
 //! words.
 //!
 //! Everything here is exact, so every kernel gives the same bits; which one runs is chosen once, at run time, from what the processor has, or
-//! by the variable `SECURE_KERNEL=portable|avx2|avx512|amx`. Each kernel that needs `unsafe` is one file behind a safe function. The kernels
+//! by the variable `SECURE_KERNEL=portable|neon|avx2|avx512|ifma|amx`. Each kernel that needs `unsafe` is one file behind a safe function. The kernels
 //! know nothing of sharing, fixed point or threads of a protocol.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | [`View`] (`view.rs`) | an operand, transposed on the fly |
 //! | `blocked.rs` | packing and cache blocks, common to the vector kernels |
-//! | `portable.rs`, `avx2.rs`, `avx512.rs` | one register tile each |
+//! | `portable.rs`, `avx2.rs`, `avx512.rs`, `ifma.rs`, `neon.rs` | one register tile each |
 //! | `amx.rs`, `amx/unit.rs` | byte limbs on int8 tiles; the tile instructions |
 //! | [`Bits`] (`bits.rs`, `bits/avx512.rs`) | matrices of bits times matrices of words |
 //! | `planes.rs`, `planes/gfni.rs` | 64-bit values to bit planes and back |
@@ -30,6 +30,10 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
+mod ifma;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod neon;
+#[cfg(target_arch = "x86_64")]
 mod zmm;
 
 pub use bits::{Bits, lowest_bits};
@@ -47,10 +51,14 @@ use std::sync::OnceLock;
 pub enum Kernel {
     /// Plain Rust, any processor.
     Portable,
-    /// 256-bit vectors, 64-bit products from three 32-bit ones.
+    /// 128-bit vectors of 64-bit ARM, 64-bit products from 32-bit ones.
+    Neon,
+    /// 256-bit vectors, 64-bit products from 32-bit ones.
     Avx2,
     /// 512-bit vectors with `vpmullq`; bit planes and AES in 512-bit vectors as well.
     Avx512,
+    /// As `Avx512`, but with 52-bit multiply-accumulates in the matrix product, for processors where `vpmullq` is three operations.
+    Ifma,
     /// Int8 tiles on byte limbs; everything else, and products too thin for the tiles, as `Avx512`.
     Amx,
 }
@@ -67,15 +75,18 @@ pub enum SelectError {
 }
 
 impl Kernel {
-    /// Every kernel, slowest first.
-    pub const ALL: [Kernel; 4] = [Kernel::Portable, Kernel::Avx2, Kernel::Avx512, Kernel::Amx];
+    /// Every kernel, slowest first, but for [`Ifma`](Self::Ifma), which is slower than `Avx512` on AMD's processors.
+    pub const ALL: [Kernel; 6] =
+        [Kernel::Portable, Kernel::Neon, Kernel::Avx2, Kernel::Avx512, Kernel::Ifma, Kernel::Amx];
 
     /// The name that `SECURE_KERNEL` takes and reports print.
     pub fn name(self) -> &'static str {
         match self {
             Kernel::Portable => "portable",
+            Kernel::Neon => "neon",
             Kernel::Avx2 => "avx2",
             Kernel::Avx512 => "avx512",
+            Kernel::Ifma => "ifma",
             Kernel::Amx => "amx",
         }
     }
@@ -93,17 +104,27 @@ impl Kernel {
             Kernel::Avx2 => avx2::Avx2::new().is_none().then(|| "the processor has no AVX2".into()),
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512 => avx512::Avx512::new().is_none().then(|| "the processor has no AVX-512 F and DQ".into()),
+            // Its other loops are those of `Avx512`.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Ifma => Kernel::Avx512
+                .why_not()
+                .or_else(|| ifma::Ifma::new().is_none().then(|| "the processor has no AVX-512 IFMA and VNNI".into())),
             // Its thin products run on the AVX-512 tile.
             #[cfg(target_arch = "x86_64")]
             Kernel::Amx => Kernel::Avx512.why_not().or_else(amx::why_not),
             #[cfg(not(target_arch = "x86_64"))]
-            _ => Some("it needs an x86-64 processor".into()),
+            Kernel::Avx2 | Kernel::Avx512 | Kernel::Ifma | Kernel::Amx => Some("it needs an x86-64 processor".into()),
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Kernel::Neon => neon::Neon::new().is_none().then(|| "the processor has no NEON".into()),
+            #[cfg(not(all(target_arch = "aarch64", target_endian = "little")))]
+            Kernel::Neon => Some("it needs a 64-bit ARM processor".into()),
         }
     }
 
-    /// The fastest kernel of this machine.
+    /// The fastest kernel of this machine: the last of [`ALL`](Self::ALL) that is available, [`Ifma`](Self::Ifma) on Intel's processors only.
     pub fn best() -> Kernel {
-        Self::ALL.into_iter().rev().find(|k| k.is_available()).unwrap_or(Kernel::Portable)
+        let pays = |kernel: &Kernel| *kernel != Kernel::Ifma || ifma_pays();
+        Self::ALL.into_iter().rev().filter(pays).find(|k| k.is_available()).unwrap_or(Kernel::Portable)
     }
 
     /// The kernel to use: what `SECURE_KERNEL` names, else the fastest. To be called once at start, so that a wrong name is an error there;
@@ -167,15 +188,29 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => avx2::Avx2::new().expect("AVX2 is not available").product(a, b, out, plan),
             #[cfg(target_arch = "x86_64")]
+            Kernel::Ifma => ifma::Ifma::new().expect("AVX-512 IFMA is not available").product(a, b, out, plan),
+            #[cfg(target_arch = "x86_64")]
             Kernel::Amx if !is_thin(b.shape()) => amx::run(a, b, out, plan),
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512 | Kernel::Amx => {
                 avx512::Avx512::new().expect("AVX-512 is not available").product(a, b, out, plan)
             }
-            #[cfg(not(target_arch = "x86_64"))]
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Kernel::Neon => neon::Neon::new().expect("NEON is not available").product(a, b, out, plan),
+            #[allow(
+                unreachable_patterns,
+                reason = "which kernels are left depends on the processor that this is built for"
+            )]
             _ => panic!("{} is not available", self.name()),
         }
     }
+}
+
+fn ifma_pays() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return ifma::Ifma::pays();
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
 }
 
 /// Whether more than half of a tile's 64 depths would be padding.

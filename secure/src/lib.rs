@@ -6,7 +6,8 @@
 //! * *factor*: what a party multiplies in a matrix product in place of its two components ([`share::Factor`]).
 //! * *stream c*: pseudorandom words known to exactly the two parties that hold component c ([`prg`]).
 //! * *two-sided*: a value as a + b, a known to party 0 and b to parties 1 and 2 ([`share::Share::two_sided`]).
-//! * *reveal*, *truncate*, *sign*: as in the field; every protocol file states what it computes, requires, costs and reveals.
+//! * *open*: the parties hand their shares to the client, who adds them up. *reveal*: the parties open a value to one another.
+//! * *truncate*, *sign*: as in the field; every protocol file states what it computes, requires, costs and reveals.
 //!
 //! # Threat model
 //! One of the three parties may be curious: it follows the protocol and looks at everything it receives. It learns nothing but what
@@ -14,32 +15,34 @@
 //! know everything. Sizes, batch order and hyper-parameters are public. Nothing protects against a party that deviates.
 //!
 //! # Map
-//! [`kernel`] (u64 slices) and [`net`] (words between neighbours) know nothing of shares; [`share`] is data; [`party`] is one
-//! party's view and the rounds; [`protocol`] computes; [`nn`] trains; [`engine`] runs three parties in this process and [`client`] opens what they
-//! hand out.
+//! [`id`] says who is who. [`kernel`] (u64 slices) and [`net`] (words between neighbours) know nothing of shares; [`share`] is data;
+//! [`party`] is one party's view and the rounds; [`protocol`] computes; [`nn`] trains. [`engine`] is the client and [`engine::worker`] a party at
+//! work; [`client`] opens what the parties hand out, as [`opened`] names it.
 
 #![deny(unsafe_code)]
 
+pub mod buffer;
 pub mod client;
 pub mod clock;
 #[cfg(test)]
 mod conformance;
 pub mod cost;
-mod crew;
 pub mod engine;
 pub mod error;
 pub mod fault;
+pub mod id;
 pub mod join;
 pub mod kernel;
 #[cfg(test)]
 mod masking;
 pub mod net;
 pub mod nn;
+pub mod opened;
 pub mod party;
+mod pool;
 pub mod prg;
 pub mod protocol;
 pub mod share;
 pub mod testing;
-pub mod words;
 
 pub use error::{Error, Result};

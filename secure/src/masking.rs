@@ -2,10 +2,12 @@
 //! look like one: no word twice, every bit set half of the time. A mask that is missing, that cancels or that serves two messages shows here and
 //! nowhere in the results.
 
+use crate::buffer::Words;
 use crate::error::Result;
+use crate::id::PartyId;
 use crate::net::Channel;
 use crate::net::recorded::{Message, Recorded, Transcript};
-use crate::party::{Party, PartyId, TruncationView};
+use crate::party::{Party, TruncationView};
 use crate::protocol::adder::{carry, low_sum};
 use crate::protocol::boolean::and;
 use crate::protocol::convert::to_ring;
@@ -15,7 +17,6 @@ use crate::protocol::select::{select, select_with_bit};
 use crate::protocol::truncate::truncate;
 use crate::share::{BitShare, Share};
 use crate::testing::world_over;
-use crate::words::Words;
 use spec::{FixedSpec, Rounding};
 use std::collections::{BTreeMap, HashSet};
 
@@ -37,9 +38,9 @@ fn said(rounding: Rounding, program: impl AsyncFn(&Party) -> Result<()> + Sync) 
     let (mut out, mut views) = (Spoken::new(), Vec::new());
     for (from, record) in PartyId::ALL.into_iter().zip(records) {
         views.push(record.truncations);
-        for s in record.said.iter().filter(|s| !s.words.is_empty()) {
+        for s in record.sent.iter().filter(|s| !s.words.is_empty()) {
             let sent = |m: &&Message| (m.from, m.exchange, m.to) == (from, s.exchange, s.to);
-            let message = messages.iter().find(sent).expect("what was said was sent");
+            let message = messages.iter().find(sent).expect("what was written was sent");
             let words = out.entry(format!("{} from party {from} to {}", s.step, s.to)).or_default();
             words.extend_from_slice(&message.words[s.words.clone()]);
         }

@@ -1,31 +1,26 @@
-//! Words between neighbours. Nothing here knows of shares, rings or steps.
+//! Words between neighbours. Nothing here knows of shares, rings or protocols.
 //!
 //! Party i has two neighbours: the next one, i + 1 mod 3, and the previous one, i - 1 mod 3. One [`Channel::exchange`] is one
-//! round: all that this party says in it goes out before it waits for what it hears, so that three parties with a megabyte
-//! each cannot block one another. Shapes are public, so every length is known before.
+//! round: all that this party sends in it is handed to queues before it waits for what it receives, so that three parties with a
+//! megabyte each cannot block one another. Shapes are public, so every length is known before.
+//!
+//! * [`queue`]: the one channel of this crate: two queues out, two queues in, deadlines, and the checks of every message.
+//! * [`memory`]: three such channels wired to one another in one process.
+//! * [`recorded`]: a wrapper that keeps a copy of what is sent.
 
 pub mod memory;
+pub mod queue;
 pub mod recorded;
 
-use crate::error::Result;
-use crate::words::Words;
+use crate::buffer::Words;
+use crate::error::{Error, Result};
+use crate::id::Neighbour;
 
-/// One of the two other parties.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Neighbour {
-    /// Party i - 1 mod 3.
-    Previous,
-    /// Party i + 1 mod 3.
-    Next,
-}
-
-impl Neighbour {
-    /// Both, in the order of the arrays below.
-    pub const BOTH: [Neighbour; 2] = [Neighbour::Previous, Neighbour::Next];
-}
+/// The step of round 0, in which the parties send each other the keys of their streams.
+pub const SET_UP: &str = "set-up";
 
 /// The two mailboxes of one direction, indexed by [`Neighbour`] as usize.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Mailboxes(pub [Words; 2]);
 
 impl std::ops::Index<Neighbour> for Mailboxes {
@@ -41,18 +36,66 @@ impl std::ops::IndexMut<Neighbour> for Mailboxes {
     }
 }
 
+/// Which steps write a message, in order and with their numbers of words, as a running digest. The sender keeps one of what its
+/// protocols send, the receiver one of what its protocols expect; they must be equal, or the two run different programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepList {
+    hash: u64,
+    step: &'static str,
+    words: u64,
+}
+
+impl Default for StepList {
+    fn default() -> Self {
+        // The offset of FNV-1a.
+        StepList { hash: 0xcbf2_9ce4_8422_2325, step: "", words: 0 }
+    }
+}
+
+impl StepList {
+    /// Appends `words` words of `step`. Neighbouring entries of one step are one entry; no words are no entry.
+    pub fn add(&mut self, step: &'static str, words: usize) {
+        if words == 0 {
+            return;
+        }
+        if step != self.step {
+            *self = StepList { hash: self.digest(), step, words: 0 };
+        }
+        self.words += words as u64;
+    }
+
+    /// The digest so far: FNV-1a of the names and numbers. It finds mistakes; it is no protection against intent.
+    pub fn digest(&self) -> u64 {
+        let bytes = self.step.bytes().chain([0]).chain(self.words.to_le_bytes());
+        bytes.fold(self.hash, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
+    }
+}
+
+/// What a party declares of a round before it exchanges: what it sends comes along in the mailboxes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Round {
+    /// Exchanges over this channel before.
+    pub number: u64,
+    /// A step that waits for the end of the round; it only serves error messages.
+    pub step: &'static str,
+    /// Words expected from the previous and from the next party; a length of 0 is not waited for.
+    pub expected: [usize; 2],
+    /// The steps that wrote the messages to the previous and to the next party.
+    pub sends: [StepList; 2],
+    /// The steps that expect the messages from the previous and from the next party.
+    pub receives: [StepList; 2],
+}
+
 /// A transport between three parties.
 pub trait Channel: Send {
-    /// One round. Sends each non-empty outgoing box whole, then waits until each incoming box holds `expected` words (a length of
-    /// 0 is not waited for). On return the outgoing boxes are empty and may be reused; `step` only serves error messages.
+    /// One round. Sends each non-empty outgoing box whole, then waits until each incoming box holds the expected words. On return the
+    /// outgoing boxes are empty and may be reused.
     ///
     /// # Errors
-    /// A neighbour that is gone or late, or a message whose length is not the expected one.
-    fn exchange(
-        &mut self,
-        outgoing: &mut Mailboxes,
-        incoming: &mut Mailboxes,
-        expected: [usize; 2],
-        step: &str,
-    ) -> Result<()>;
+    /// A neighbour that is gone, late or has stopped with a reason of its own; a message of another round, length or list of steps than
+    /// the expected one.
+    fn exchange(&mut self, round: &Round, outgoing: &mut Mailboxes, incoming: &mut Mailboxes) -> Result<()>;
+
+    /// Tells both neighbours why this party stops. Nothing is sent afterwards.
+    fn stop(&mut self, reason: &Error);
 }

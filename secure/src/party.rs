@@ -1,74 +1,33 @@
 //! One party's view of a computation: its id, its two neighbours, the streams it shares with them, and the round it is in.
 //!
-//! A protocol is an `async fn` that every party runs (SPMD). Where it must hear from a neighbour it awaits the end of the round;
+//! A protocol is an `async fn` that every party runs (SPMD). Where it must receive from a neighbour it awaits the end of the round;
 //! protocols that are joined (`try_join!`) therefore share rounds by construction: [`Party::run`] polls all of them as far as they
 //! get, then makes one exchange for all. Which protocols wait never depends on data, so all parties take the same rounds.
 
+use crate::buffer::Words;
 use crate::clock::{Clock, Phase};
 use crate::cost::Spent;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
-use crate::net::recorded::Said;
-use crate::net::{Channel, Mailboxes, Neighbour};
-use crate::prg::{Seed, Stream, Ticket, fresh_seed, seed_of, words_of};
+use crate::id::{Neighbour, PartyId};
+use crate::net::recorded::{Expected, Sent};
+use crate::net::{Channel, Mailboxes, Round, SET_UP, StepList};
+use crate::prg::{CallId, Seed, Stream, fresh_seed, seed_of, words_of};
 use crate::share::{Parts, Share};
-use crate::words::Words;
+use serde::{Deserialize, Serialize};
 use spec::{FixedSpec, ProbePoint, Rounding};
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// Party 0, 1 or 2. Party i holds share components i and i + 1 mod 3.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum PartyId {
-    /// Party 0: components 0 and 1.
-    P0,
-    /// Party 1: components 1 and 2.
-    P1,
-    /// Party 2: components 2 and 0.
-    P2,
-}
-
-impl PartyId {
-    /// All three, in order.
-    pub const ALL: [PartyId; 3] = [PartyId::P0, PartyId::P1, PartyId::P2];
-
-    /// 0, 1 or 2.
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-
-    /// i + 1 mod 3.
-    pub const fn next(self) -> PartyId {
-        PartyId::ALL[(self as usize + 1) % 3]
-    }
-
-    /// i - 1 mod 3.
-    pub const fn previous(self) -> PartyId {
-        PartyId::ALL[(self as usize + 2) % 3]
-    }
-
-    /// The neighbour's id.
-    pub const fn neighbour(self, n: Neighbour) -> PartyId {
-        match n {
-            Neighbour::Previous => self.previous(),
-            Neighbour::Next => self.next(),
-        }
-    }
-}
-
-impl std::fmt::Display for PartyId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.index())
-    }
-}
-
 /// What party 0 or party 1 knows of a truncation's coins: its additive part of the masked value. The coins follow from the two
 /// views together, which only a test harness ever brings together.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TruncationView {
     /// Name of the truncation, as in the arithmetic specification.
     pub name: String,
@@ -88,15 +47,16 @@ pub struct Party {
     pub rounding: Rounding,
     /// Into how many pieces a matrix product is cut for whoever has nothing else to do; results do not depend on it.
     pub pieces: usize,
+    /// Rounds so far, where another thread can see that this party gets on.
+    pub progress: Arc<AtomicU64>,
     channel: RefCell<Box<dyn Channel>>,
     outgoing: RefCell<Mailboxes>,
     incoming: RefCell<Mailboxes>,
-    expected: Cell<[usize; 2]>,
-    round: Cell<u64>,
-    waiting: Cell<&'static str>,
+    /// What is declared of the round that is under way.
+    round: RefCell<Round>,
     /// Whether some protocol waits for the end of this round.
-    heard: Cell<bool>,
-    tickets: Cell<u64>,
+    waits: Cell<bool>,
+    calls: Cell<u64>,
     /// Streams of this party's own component i (shared with the previous party) and of component i + 1 (with the next).
     streams: [Stream; 2],
     spent: RefCell<Spent>,
@@ -105,21 +65,23 @@ pub struct Party {
     record: RefCell<Option<Record>>,
 }
 
-/// What one party hands to a test harness, out of band: no message carries it, and a party without a harness keeps none.
-#[derive(Debug, Default)]
+/// What one party hands to a test harness, out of band: no message between parties carries it, and a party without a harness keeps none.
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Record {
     /// Views of truncations, in the order of execution.
     pub truncations: Vec<TruncationView>,
     /// Shares of probed tensors.
     pub probes: Vec<(ProbePoint, Probed)>,
-    /// Who wrote which words of the messages, for a transport that records them.
-    pub said: Vec<Said>,
+    /// Which protocol wrote which words of the messages, for a transport that records them.
+    pub sent: Vec<Sent>,
+    /// Who expected which words of the messages.
+    pub expected: Vec<Expected>,
     /// The first call and purpose for which words of a stream were drawn a second time.
-    pub reused: Option<(Ticket, u8)>,
+    pub reused: Option<(CallId, u8)>,
 }
 
 /// A party's share of a probed tensor.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub enum Probed {
     /// A replicated share.
     Share(Share),
@@ -147,11 +109,16 @@ impl Party {
         };
         let (mut outgoing, mut incoming) = (Mailboxes::default(), Mailboxes::default());
         outgoing[Neighbour::Next].extend(words_of(mine));
-        channel.exchange(&mut outgoing, &mut incoming, [2, 0], "set-up")?;
-        let heard = &incoming[Neighbour::Previous];
-        let theirs = seed_of([heard[0], heard[1]]);
+        let mut seeds = StepList::default();
+        seeds.add(SET_UP, 2);
+        let none = StepList::default();
+        let (sends, receives) = ([none, seeds], [seeds, none]);
+        let round = Round { number: 0, step: SET_UP, expected: [2, 0], sends, receives };
+        channel.exchange(&round, &mut outgoing, &mut incoming)?;
+        let received = &incoming[Neighbour::Previous];
+        let theirs = seed_of([received[0], received[1]]);
         let party = Self::new(id, fixed, rounding, channel, [theirs, mine]);
-        party.round.set(1); // the set-up was an exchange of this transport
+        party.begin_round(1); // the set-up was an exchange of this transport
         Ok(party)
     }
 
@@ -166,11 +133,10 @@ impl Party {
             channel: RefCell::new(channel),
             outgoing: RefCell::default(),
             incoming: RefCell::default(),
-            expected: Cell::default(),
-            round: Cell::new(0),
-            waiting: Cell::new("start"),
-            heard: Cell::new(false),
-            tickets: Cell::new(0),
+            round: RefCell::new(Round { step: "start", ..Round::default() }),
+            waits: Cell::new(false),
+            progress: Arc::default(),
+            calls: Cell::new(0),
             streams: seeds.map(Stream::new),
             spent: RefCell::default(),
             clock: Clock::new(),
@@ -196,8 +162,9 @@ impl Party {
 
     /// Ends the round: one exchange for all protocols that wait.
     fn exchange(&self) -> Result<()> {
-        if !self.heard.take() {
-            return Err(Error::misuse(format!("a protocol after {} waits, but not for a message", self.waiting.get())));
+        let round = *self.round.borrow();
+        if !self.waits.take() {
+            return Err(Error::misuse(format!("a protocol after {} waits, but not for a message", round.step)));
         }
         self.clock.mark(Phase::Other);
         let mut outgoing = self.outgoing.borrow_mut();
@@ -208,23 +175,28 @@ impl Party {
             spent.messages += u64::from(words > 0);
             spent.bytes += 8 * words;
         }
-        let expected = self.expected.take();
-        self.channel.borrow_mut().exchange(
-            &mut outgoing,
-            &mut self.incoming.borrow_mut(),
-            expected,
-            self.waiting.get(),
-        )?;
-        self.round.set(self.round.get() + 1);
+        self.channel.borrow_mut().exchange(&round, &mut outgoing, &mut self.incoming.borrow_mut())?;
+        self.begin_round(round.number + 1);
         self.clock.mark(Phase::Waiting);
         Ok(())
     }
 
+    fn begin_round(&self, number: u64) {
+        let step = self.round.borrow().step;
+        *self.round.borrow_mut() = Round { number, step, ..Round::default() };
+        self.progress.store(number, Ordering::Relaxed);
+    }
+
+    /// Tells both neighbours why this party stops; it can compute no more.
+    pub fn stop(&self, reason: &Error) {
+        self.channel.borrow_mut().stop(reason);
+    }
+
     /// Begins a protocol call. Every party must make the same calls in the same order.
-    pub fn ticket(&self) -> Ticket {
-        let t = self.tickets.get();
-        self.tickets.set(t + 1);
-        Ticket(t)
+    pub fn call_id(&self) -> CallId {
+        let t = self.calls.get();
+        self.calls.set(t + 1);
+        CallId(t)
     }
 
     /// The stream of component `c`, if this party holds it.
@@ -239,32 +211,39 @@ impl Party {
         }
     }
 
-    /// Appends words to what is said to a neighbour in this round, on behalf of `step`.
-    pub fn say(&self, step: &'static str, to: Neighbour, write: impl FnOnce(&mut Words)) {
+    /// Appends words to the message to a neighbour in this round, on behalf of `step`.
+    pub fn send(&self, step: &'static str, to: Neighbour, write: impl FnOnce(&mut Words)) {
         let mut outgoing = self.outgoing.borrow_mut();
         let before = outgoing[to].len();
         write(&mut outgoing[to]);
         let words = before..outgoing[to].len();
         self.spent.borrow_mut().by_step.entry(step).or_default().bytes += 8 * words.len() as u64;
+        let mut round = self.round.borrow_mut();
+        round.sends[to as usize].add(step, words.len());
         if let Some(record) = self.record.borrow_mut().as_mut() {
-            record.said.push(Said { exchange: self.round.get(), to: self.id.neighbour(to), step, words });
+            record.sent.push(Sent { exchange: round.number, to: self.id.neighbour(to), step, words });
         }
     }
 
-    /// Ends this protocol's part of the round; `words` are what it will hear from the previous and from the next party. What was
-    /// heard must be read before the next await.
-    pub fn hear(&self, step: &'static str, words: [usize; 2]) -> Hear<'_> {
-        let mut expected = self.expected.get();
-        let start = expected;
-        for (e, w) in expected.iter_mut().zip(words) {
-            *e += w;
+    /// Ends this protocol's part of the round; `words` are what it will receive from the previous and from the next party. What was
+    /// received must be read before the next await.
+    pub fn receive(&self, step: &'static str, words: [usize; 2]) -> Receive<'_> {
+        let mut round = self.round.borrow_mut();
+        let start = round.expected;
+        for n in Neighbour::BOTH {
+            let (i, from) = (n as usize, self.id.neighbour(n));
+            round.expected[i] += words[i];
+            round.receives[i].add(step, words[i]);
+            if let Some(record) = self.record.borrow_mut().as_mut() {
+                let words = start[i]..start[i] + words[i];
+                record.expected.push(Expected { exchange: round.number, from, step, words });
+            }
         }
-        self.expected.set(expected);
         self.clock.mark(Phase::of_step(step));
-        self.waiting.set(step);
-        self.heard.set(true);
+        round.step = step;
+        self.waits.set(true);
         self.spent.borrow_mut().by_step.entry(step).or_default().rounds += 1;
-        Hear { party: self, round: self.round.get(), start, words }
+        Receive { party: self, round: round.number, start, words }
     }
 
     /// The counters so far.
@@ -272,7 +251,7 @@ impl Party {
         self.spent.borrow().clone()
     }
 
-    /// Books the time since the last mark; protocols do so by themselves in [`Party::hear`].
+    /// Books the time since the last mark; protocols do so by themselves in [`Party::receive`].
     pub(crate) fn mark(&self, phase: Phase) {
         self.clock.mark(phase);
     }
@@ -323,33 +302,33 @@ impl Party {
 }
 
 /// Waits for the end of a round.
-pub struct Hear<'p> {
+pub struct Receive<'p> {
     party: &'p Party,
     round: u64,
     start: [usize; 2],
     words: [usize; 2],
 }
 
-impl<'p> Future for Hear<'p> {
-    type Output = Heard<'p>;
+impl<'p> Future for Receive<'p> {
+    type Output = Received<'p>;
 
-    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Heard<'p>> {
-        if self.party.round.get() == self.round {
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Received<'p>> {
+        if self.party.round.borrow().number == self.round {
             return Poll::Pending;
         }
-        Poll::Ready(Heard { party: self.party, start: self.start, words: self.words })
+        Poll::Ready(Received { party: self.party, start: self.start, words: self.words })
     }
 }
 
-/// What was heard in the round that just ended.
-pub struct Heard<'p> {
+/// What was received in the round that just ended.
+pub struct Received<'p> {
     party: &'p Party,
     start: [usize; 2],
     words: [usize; 2],
 }
 
-impl Heard<'_> {
-    /// The words a neighbour said to this protocol.
+impl Received<'_> {
+    /// The words that a neighbour sent to this protocol.
     pub fn from(&self, n: Neighbour) -> Ref<'_, [u64]> {
         let (start, words) = (self.start[n as usize], self.words[n as usize]);
         // Whoever was alone in a message may have taken it.
@@ -359,7 +338,7 @@ impl Heard<'_> {
         )
     }
 
-    /// The same as a vector of one's own: the message itself, uncopied, where this protocol was alone in it.
+    /// Those words as a vector of one's own: the message itself, uncopied, where this protocol was alone in it.
     pub fn take(self, n: Neighbour) -> Words {
         let (start, words) = (self.start[n as usize], self.words[n as usize]);
         if words == 0 {
@@ -372,9 +351,4 @@ impl Heard<'_> {
             message[start..start + words].into()
         }
     }
-}
-
-/// Fails with a caller's mistake unless the shapes agree.
-pub fn same_shape(what: &str, a: (usize, usize), b: (usize, usize)) -> Result<()> {
-    if a == b { Ok(()) } else { Err(Error::misuse(format!("{what}: shapes {a:?} and {b:?} differ"))) }
 }

@@ -1,17 +1,18 @@
 //! Pseudorandom words that two parties share.
 //!
 //! *Stream c* (c = 0, 1, 2) is known to exactly the two parties that hold share component c: parties c - 1 and c. Its key is
-//! exchanged once; a [`Ticket`] is drawn by every protocol call at all three parties in the same order, and every draw names its
-//! ticket and purpose, so that no two draws use the same (key, counter) pair however the calls interleave.
+//! exchanged once; every protocol call takes a [`CallId`] at all three parties in the same order, and every draw names its
+//! call and purpose, so that no two draws use the same (key, counter) pair however the calls interleave.
 
+use crate::buffer::Words;
 use crate::fault::{Fault, planted};
 use crate::kernel::CtrKey;
-use crate::words::Words;
+use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 
 /// The number of one protocol call, equal at all parties.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Ticket(pub(crate) u64);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CallId(pub(crate) u64);
 
 /// A key of 128 bits.
 pub type Seed = [u8; 16];
@@ -30,7 +31,7 @@ pub(crate) fn words_of(seed: Seed) -> [u64; 2] {
 /// One shared stream.
 pub struct Stream {
     key: CtrKey,
-    /// Debug builds remember every (ticket, purpose) that was drawn and refuse to draw it again.
+    /// Debug builds remember every (call, purpose) that was drawn and refuse to draw it again.
     used: RefCell<std::collections::HashSet<(u64, u8)>>,
     audit: RefCell<Option<Audit>>,
 }
@@ -39,7 +40,7 @@ pub struct Stream {
 #[derive(Debug, Default)]
 struct Audit {
     drawn: std::collections::HashSet<u128>,
-    reused: Option<(Ticket, u8)>,
+    reused: Option<(CallId, u8)>,
 }
 
 impl Stream {
@@ -48,49 +49,49 @@ impl Stream {
         Stream { key: CtrKey::new(seed), used: RefCell::default(), audit: RefCell::default() }
     }
 
-    /// The words of one draw. Every (ticket, purpose) may be drawn once.
-    pub fn draw(&self, ticket: Ticket, purpose: u8) -> Draw<'_> {
+    /// The words of one draw. Every (call, purpose) may be drawn once.
+    pub fn draw(&self, call: CallId, purpose: u8) -> Draw<'_> {
         if cfg!(debug_assertions) {
-            let fresh = self.used.borrow_mut().insert((ticket.0, purpose));
-            assert!(fresh, "randomness drawn twice: call {}, purpose {purpose}", ticket.0);
+            let fresh = self.used.borrow_mut().insert((call.0, purpose));
+            assert!(fresh, "randomness drawn twice: call {}, purpose {purpose}", call.0);
         }
-        let ticket = if planted(Fault::StreamReused) { Ticket(0) } else { ticket };
-        // First block: ticket (64 bits), purpose (8 bits), block (56 bits).
-        let start = (u128::from(ticket.0) << 64) | (u128::from(purpose) << 56);
+        let call = if planted(Fault::StreamReused) { CallId(0) } else { call };
+        // First block: call (64 bits), purpose (8 bits), block (56 bits).
+        let start = (u128::from(call.0) << 64) | (u128::from(purpose) << 56);
         if let Some(audit) = self.audit.borrow_mut().as_mut()
             && !audit.drawn.insert(start)
         {
-            audit.reused.get_or_insert((ticket, purpose));
+            audit.reused.get_or_insert((call, purpose));
         }
         Draw { key: &self.key, start }
     }
 
-    /// Starts or stops to watch the counters themselves, in any build. Answers with the first (ticket, purpose) that was drawn a second time since
+    /// Starts or stops to watch the counters themselves, in any build. Answers with the first (call, purpose) that was drawn a second time since
     /// the last start.
-    pub fn audit(&self, on: bool) -> Option<(Ticket, u8)> {
+    pub fn audit(&self, on: bool) -> Option<(CallId, u8)> {
         self.audit.replace(on.then(Audit::default)).and_then(|audit| audit.reused)
     }
 
     /// The first `n` words of a draw.
-    pub fn words(&self, ticket: Ticket, purpose: u8, n: usize) -> Words {
+    pub fn words(&self, call: CallId, purpose: u8, n: usize) -> Words {
         let mut out = Words::unset(n);
-        self.draw(ticket, purpose).fill(0, &mut out);
+        self.draw(call, purpose).fill(0, &mut out);
         out
     }
 
     /// `out[i]` += word i of a draw, wrapping.
-    pub fn add(&self, ticket: Ticket, purpose: u8, out: &mut [u64]) {
-        self.draw(ticket, purpose).add(0, out);
+    pub fn add(&self, call: CallId, purpose: u8, out: &mut [u64]) {
+        self.draw(call, purpose).add(0, out);
     }
 
     /// `out[i]` -= word i of a draw, wrapping.
-    pub fn sub(&self, ticket: Ticket, purpose: u8, out: &mut [u64]) {
-        self.draw(ticket, purpose).sub(0, out);
+    pub fn sub(&self, call: CallId, purpose: u8, out: &mut [u64]) {
+        self.draw(call, purpose).sub(0, out);
     }
 
     /// `out[i]` ^= word i of a draw.
-    pub fn xor(&self, ticket: Ticket, purpose: u8, out: &mut [u64]) {
-        self.draw(ticket, purpose).xor(0, out);
+    pub fn xor(&self, call: CallId, purpose: u8, out: &mut [u64]) {
+        self.draw(call, purpose).xor(0, out);
     }
 }
 

@@ -19,12 +19,12 @@ pub mod truncate;
 #[cfg(test)]
 mod tests {
     use super::{boolean, compare, convert, reveal, select};
+    use crate::buffer::Words;
     use crate::cost::Cost;
     use crate::error::Result;
     use crate::party::Party;
     use crate::share::{BitShare, Share};
     use crate::testing::world;
-    use crate::words::Words;
     use spec::{FixedSpec, Rounding};
 
     /// Elements: whole words of bits.

@@ -9,7 +9,8 @@ pub use arithmetic::{Parts, Share};
 pub use boolean::BitShare;
 pub use factor::Factor;
 
-use crate::words::Words;
+use crate::buffer::Words;
+use crate::error::{Error, Result};
 
 /// Rows of a row-major matrix of `cols` columns, by their (public) numbers and in their order.
 fn pick(component: &[u64], cols: usize, rows: &[u32]) -> Words {
@@ -18,4 +19,12 @@ fn pick(component: &[u64], cols: usize, rows: &[u32]) -> Words {
         out.extend_from_slice(&component[r as usize * cols..(r as usize + 1) * cols]);
     }
     out
+}
+
+/// Fails with a caller's mistake unless the shapes agree.
+///
+/// # Errors
+/// Shapes differ: names both.
+pub fn same_shape(what: &str, a: (usize, usize), b: (usize, usize)) -> Result<()> {
+    if a == b { Ok(()) } else { Err(Error::misuse(format!("{what}: shapes {a:?} and {b:?} differ"))) }
 }

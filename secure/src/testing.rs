@@ -4,9 +4,11 @@ use crate::client::reconstruct;
 use crate::cost::Spent;
 use crate::engine::{Engine, EngineConfig, LayerUnits, ParameterUnits};
 use crate::error::Result;
+use crate::id::PartyId;
 use crate::net::Channel;
-use crate::net::memory::{MemoryChannel, network};
-use crate::party::{Party, PartyId, Record};
+use crate::net::memory::network;
+use crate::net::queue::QueueChannel;
+use crate::party::{Party, Record};
 use crate::prg::Seed;
 use crate::protocol::input::deal;
 use crate::share::Share;
@@ -26,7 +28,7 @@ pub fn world<T: Send>(
 pub fn world_over<T: Send>(
     fixed: FixedSpec,
     rounding: Rounding,
-    link: impl Fn(PartyId, MemoryChannel) -> (Box<dyn Channel>, Option<Seed>),
+    link: impl Fn(PartyId, QueueChannel) -> (Box<dyn Channel>, Option<Seed>),
     program: impl Fn(&Party) -> Result<T> + Sync,
 ) -> ([T; 3], Spent, [Record; 3]) {
     let program = &program;

@@ -1,8 +1,8 @@
 //! Training settles: after its first steps no share and no message is allocated any more, at the size that is trained in earnest.
 
+use secure::buffer::Words;
 use secure::engine::EngineConfig;
 use secure::testing::Training;
-use secure::words::Words;
 use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 
 #[test]

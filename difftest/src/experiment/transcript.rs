@@ -14,14 +14,14 @@ use crate::generate;
 use crate::statistics::{self, FALSE_ALARM};
 use reference::fixed::Parameters;
 use reference::spec::TrainSpec;
-use secure::net::recorded::{Message, Said};
-use secure::party::PartyId;
+use secure::id::PartyId;
+use secure::net::recorded::{Message, Sent};
 use std::collections::BTreeMap;
 
 /// One recorded training step.
 struct Run {
     messages: Vec<Message>,
-    said: Vec<(PartyId, Said)>,
+    sent: Vec<(PartyId, Sent)>,
     reused: Option<String>,
 }
 
@@ -37,13 +37,13 @@ impl Run {
         let report = engine.step(&flat, &rows.labels).map_err(crate::side::secure::failed)?;
         let mut messages = transcript.take();
         messages.sort_by_key(|m| (m.exchange, m.from, m.to));
-        Ok(Run { messages, said: report.said, reused: report.reused })
+        Ok(Run { messages, sent: report.sent, reused: report.reused })
     }
 
     /// Sizes and order of everything said after the set-up.
     fn shape(&self) -> Vec<Shape> {
         let mut shape: Vec<_> =
-            self.said.iter().map(|(from, s)| (s.exchange, *from, s.to, s.step, s.words.len())).collect();
+            self.sent.iter().map(|(from, s)| (s.exchange, *from, s.to, s.step, s.words.len())).collect();
         shape.sort();
         shape
     }
@@ -51,7 +51,7 @@ impl Run {
     /// The words by party and protocol.
     fn words<'r>(&'r self, pools: &mut BTreeMap<(PartyId, &'static str), Vec<&'r u64>>) {
         let at: BTreeMap<_, _> = self.messages.iter().map(|m| ((m.exchange, m.from, m.to), &m.words)).collect();
-        for (from, s) in &self.said {
+        for (from, s) in &self.sent {
             let words = at.get(&(s.exchange, *from, s.to)).and_then(|words| words.get(s.words.clone()));
             pools.entry((*from, s.step)).or_default().extend(words.unwrap_or_default());
         }
@@ -160,11 +160,11 @@ mod tests {
         let fresh = || runs(Head::ReluGrad, Rounding::Probabilistic);
 
         let mut short = fresh();
-        short[1].said[40].1.words.end -= 1;
+        short[1].sent[40].1.words.end -= 1;
         assert!(judge(&short).1.unwrap().contains("words of"));
 
         let mut extra = fresh();
-        extra[2].said.pop();
+        extra[2].sent.pop();
         assert!(judge(&extra).1.unwrap().contains("on another"));
 
         let mut clear = fresh();

@@ -11,12 +11,14 @@ use rand_chacha::ChaCha12Rng;
 use reference::fixed::truncate::{Unreduced, trunc};
 use reference::fixed::{self as model, Arithmetic, LayerUnits, ModelError};
 use reference::spec::{Head, Rounding, SgdSpec};
+use secure::buffer::Words;
 use secure::client::roundings;
 use secure::fault::Cause;
+use secure::id::PartyId;
 use secure::kernel::to_planes;
 use secure::nn::dense::{self, LayerShare};
 use secure::nn::{heads, sgd};
-use secure::party::{Party, PartyId};
+use secure::party::Party;
 use secure::protocol::adder::{carry, low_sum};
 use secure::protocol::argmax::{argmax, maximum};
 use secure::protocol::boolean::and_all;
@@ -32,7 +34,6 @@ use secure::protocol::normalise::normalise;
 use secure::protocol::select::{select, select_sum, select_with_bit};
 use secure::protocol::truncate::truncate;
 use secure::share::{BitShare, Factor, Share};
-use secure::words::Words;
 
 use Output::{Bits, Common, Ring};
 use Rounding::{Nearest, Probabilistic};
@@ -130,7 +131,7 @@ fn streams(lab: &mut Lab, _: &mut ChaCha12Rng) {
     const N: usize = 512;
     // The same tickets at all parties: two purposes of one call, and another call.
     let draw = |p: &Party| -> secure::Result<Vec<Output>> {
-        let tickets = [p.ticket(), p.ticket()];
+        let tickets = [p.call_id(), p.call_id()];
         let of = |c: usize| {
             let mut out = vec![0; 3 * N];
             for (k, out) in out.chunks_mut(N).enumerate() {

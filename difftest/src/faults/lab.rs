@@ -205,7 +205,7 @@ impl Default for Lab {
 fn said(run: &Run) -> BTreeMap<(usize, usize, &'static str), Vec<u64>> {
     let mut words: BTreeMap<_, Vec<u64>> = BTreeMap::new();
     for (from, record) in run.records.iter().enumerate() {
-        for s in &record.said {
+        for s in &record.sent {
             let sent = run.messages.iter().find(|m| (m.exchange, m.from.index(), m.to) == (s.exchange, from, s.to));
             let all = words.entry((from, s.to.index(), s.step)).or_default();
             all.extend(sent.iter().flat_map(|m| m.words.get(s.words.clone()).unwrap_or_default()));

@@ -2,9 +2,10 @@
 
 use reference::spec::{FixedSpec, Rounding};
 use secure::Result;
+use secure::id::PartyId;
 use secure::net::memory::network;
 use secure::net::recorded::{Message, Recorded, Transcript};
-use secure::party::{Party, PartyId, Record};
+use secure::party::{Party, Record};
 use secure::prg::Seed;
 use secure::share::{BitShare, Parts, Share};
 use std::time::Duration;

@@ -71,7 +71,8 @@ impl Secure {
     /// # Errors
     /// A specification or machine that the engine cannot work with.
     pub fn start(spec: TrainSpec, insecure_seed: Option<u64>, record: bool) -> Result<Self, Error> {
-        let config = EngineConfig { seed: insecure_seed, record, settled: !record, ..EngineConfig::new(spec.clone()) };
+        let config =
+            EngineConfig { seed: insecure_seed, record, pin_to_cores: !record, ..EngineConfig::new(spec.clone()) };
         Ok(Secure { engine: Engine::start(config).map_err(failed)?, spec, truncated: Vec::new() })
     }
 

@@ -100,7 +100,7 @@ impl Kernel {
         let one = |(j, out): (usize, &mut [Row])| {
             let columns = (j * COLS, n.min((j + 1) * COLS));
             #[cfg(target_arch = "x86_64")]
-            if let (Kernel::Avx512 | Kernel::Amx, Some(sums)) = (self, Avx512::new()) {
+            if let (Kernel::Avx512 | Kernel::Ifma | Kernel::Amx, Some(sums)) = (self, Avx512::new()) {
                 return panel(sums, left, right, columns, out);
             }
             panel(Plain(self), left, right, columns, out);

@@ -30,9 +30,16 @@ pub(super) trait Tile: Copy + Send + Sync {
     const COLS: usize;
     /// `out[r * step + c] (+)= sum over p < depth of a(r, p) * b[p * COLS + c]`, for `a.rows` rows and `COLS` columns.
     fn run(self, depth: usize, a: Left<'_>, b: &[u64], out: &mut [u64], step: usize, add: bool);
+    /// Whether packed operands are followed by companions of the same size, made by `companion`.
+    const COMPANIONS: bool = false;
     /// Puts a packed panel, `[depth][COLS]`, into the order that `run` reads.
     #[inline(always)]
     fn arrange(_panel: &mut [u64]) {}
+    /// What a packed element of A (`LEFT`) or B has beside it for this tile.
+    #[inline(always)]
+    fn companion<const LEFT: bool>(_packed: u64) -> u64 {
+        0
+    }
     /// [`rows`], compiled for this kernel: another thread of the pool calls it from code that is not.
     fn piece(self, a: View, range: (usize, usize), block: Block<'_>, out: Out<'_>);
 }
@@ -41,6 +48,8 @@ pub(super) trait Tile: Copy + Send + Sync {
 #[derive(Clone, Copy)]
 pub(super) struct Left<'a> {
     pub data: &'a [u64],
+    /// As long as `data`, element by element, if the tile has companions, else empty.
+    pub companion: &'a [u64],
     pub rows: usize,
     pub by_depth: bool,
     pub depth_step: usize,
@@ -65,7 +74,13 @@ pub(super) use by_rows;
 pub(super) fn check<T: Tile>(_: T, depth: usize, a: Left<'_>, b: &[u64], out: &[u64], step: usize) {
     assert!(depth > 0 && (1..=T::ROWS).contains(&a.rows));
     let last = if a.by_depth { a.rows - 1 + (depth - 1) * a.depth_step } else { (a.rows - 1) * ROW_STEP + depth - 1 };
-    assert!(last < a.data.len() && depth * T::COLS <= b.len() && (a.rows - 1) * step + T::COLS <= out.len());
+    assert!(last < a.data.len() && depth * panel_words::<T>() <= b.len() && (a.rows - 1) * step + T::COLS <= out.len());
+    assert!(!T::COMPANIONS || last < a.companion.len());
+}
+
+/// Words of a packed panel for one depth.
+const fn panel_words<T: Tile>() -> usize {
+    if T::COMPANIONS { 2 * T::COLS } else { T::COLS }
 }
 
 /// How a product is written: added to what is there or over it, and in how many pieces of rows, which any thread of the pool may take.
@@ -116,11 +131,13 @@ fn blocks<T: Tile>(tile: T, a: View, b: View, mut out: Out, plan: Plan) {
     let ((m, k), (_, n)) = (a.shape(), b.shape());
     let height = plan.height(m, T::ROWS, ROWS_BLOCK);
     let width = n.next_multiple_of(T::COLS);
-    let mut right_buffer = Buffer::take(&RIGHT, COLS_BLOCK.min(width).next_multiple_of(T::COLS) * DEPTH.min(k));
+    let panels = COLS_BLOCK.min(width).div_ceil(T::COLS);
+    let mut right_buffer = Buffer::take(&RIGHT, panels * panel_words::<T>() * DEPTH.min(k));
     for (from, to) in depth_blocks(k) {
         for j in (0..n).step_by(COLS_BLOCK) {
             let columns = (j, n.min(j + COLS_BLOCK));
-            let right = &mut right_buffer.slice()[..(columns.1 - j).next_multiple_of(T::COLS) * (to - from)];
+            let right =
+                &mut right_buffer.slice()[..(columns.1 - j).div_ceil(T::COLS) * panel_words::<T>() * (to - from)];
             pack_right::<T>(b, (from, to), columns, right);
             let block = Block { depths: (from, to), columns, right, add: plan.accumulate || from > 0 };
             if plan.pieces == 1 {
@@ -153,21 +170,27 @@ pub(super) struct Block<'a> {
 pub(super) fn rows<T: Tile>(tile: T, a: View, (first, end): (usize, usize), block: Block, mut out: Out) {
     let Block { depths: (from, to), columns: (j, columns_end), right, add } = block;
     let (rows, depth) = (end - first, to - from);
-    let in_place = readable_in_place(a);
-    let mut buffer = Buffer::take(&LEFT, if in_place { 0 } else { rows.next_multiple_of(T::ROWS) * ROW_STEP });
-    let left = buffer.slice();
+    let in_place = readable_in_place(a) && !T::COMPANIONS;
+    let words = if in_place { 0 } else { rows.next_multiple_of(T::ROWS) * ROW_STEP };
+    let mut buffer = Buffer::take(&LEFT, if T::COMPANIONS { 2 * words } else { words });
+    let (left, companion) = buffer.slice().split_at_mut(words);
     if !in_place {
         pack_left::<T>(a, (first, end), (from, to), left);
+        for (y, &x) in companion.iter_mut().zip(&*left) {
+            *y = T::companion::<true>(x);
+        }
     }
-    for (q, panel) in right.chunks_exact(T::COLS * depth).enumerate() {
+    for (q, panel) in right.chunks_exact(panel_words::<T>() * depth).enumerate() {
         let column = j + q * T::COLS;
         for r in (0..rows).step_by(T::ROWS) {
+            let part = r * ROW_STEP..(r + T::ROWS) * ROW_STEP;
             let (data, depth_step) = if in_place {
                 (&a.data[from * a.stored_cols() + first + r..], a.stored_cols())
             } else {
-                (&left[r * ROW_STEP..][..T::ROWS * ROW_STEP], T::ROWS)
+                (&left[part.clone()], T::ROWS)
             };
-            let strip = Left { data, rows: T::ROWS.min(rows - r), by_depth: a.transposed, depth_step };
+            let companion = if T::COMPANIONS { &companion[part] } else { &companion[..0] };
+            let strip = Left { data, companion, rows: T::ROWS.min(rows - r), by_depth: a.transposed, depth_step };
             out.tile(tile, depth, strip, panel, (r, column, T::COLS.min(columns_end - column)), add);
         }
     }
@@ -236,7 +259,8 @@ fn pack_left<T: Tile>(a: View, (i, end): (usize, usize), (from, to): (usize, usi
 #[inline(always)]
 fn pack_right<T: Tile>(b: View, (from, to): (usize, usize), (j, end): (usize, usize), buffer: &mut [u64]) {
     let depth = to - from;
-    for (q, panel) in buffer.chunks_exact_mut(T::COLS * depth).enumerate() {
+    for (q, panel) in buffer.chunks_exact_mut(panel_words::<T>() * depth).enumerate() {
+        let (panel, companion) = panel.split_at_mut(T::COLS * depth);
         let first = j + q * T::COLS;
         let cols = T::COLS.min(end - first);
         if b.transposed {
@@ -260,6 +284,9 @@ fn pack_right<T: Tile>(b: View, (from, to): (usize, usize), (j, end): (usize, us
             }
         }
         T::arrange(panel);
+        for (y, &x) in companion.iter_mut().zip(&*panel) {
+            *y = T::companion::<false>(x);
+        }
     }
 }
 

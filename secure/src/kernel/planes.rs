@@ -30,7 +30,7 @@ impl Kernel {
         assert!(lo_bit <= 64 && bits <= 64 - lo_bit, "bits {lo_bit}..{lo_bit}+{bits} of 64-bit values");
         assert_eq!(planes.len(), bits as usize * words, "{bits} planes of {words} words");
         #[cfg(target_arch = "x86_64")]
-        if let (Kernel::Avx512 | Kernel::Amx, Some(gfni)) = (self, gfni::Gfni::new()) {
+        if let (Kernel::Avx512 | Kernel::Ifma | Kernel::Amx, Some(gfni)) = (self, gfni::Gfni::new()) {
             return gfni.to_planes(values, lo_bit, bits, planes);
         }
         for (w, values) in values.chunks(64).enumerate() {
@@ -47,7 +47,7 @@ impl Kernel {
     pub fn from_bits(self, plane: &[u64], out: &mut [u64]) {
         assert_eq!(plane.len(), out.len().div_ceil(64), "one plane of {} values", out.len());
         #[cfg(target_arch = "x86_64")]
-        if let (Kernel::Avx512 | Kernel::Amx, Some(gfni)) = (self, gfni::Gfni::new()) {
+        if let (Kernel::Avx512 | Kernel::Ifma | Kernel::Amx, Some(gfni)) = (self, gfni::Gfni::new()) {
             return gfni.spread(plane, out);
         }
         for (word, out) in plane.iter().zip(out.chunks_mut(64)) {

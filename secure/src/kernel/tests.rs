@@ -1,7 +1,7 @@
 //! Every kernel of this machine against plain formulas: one table of shapes, one of values.
 
 use super::*;
-use proptest::prelude::{prop_assert, proptest};
+use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -35,7 +35,7 @@ fn naive(a: View, b: View, old: Option<&[u64]>) -> Vec<u64> {
         .collect()
 }
 
-/// Around the tiles (4 × 4, 8 × 16), the blocks (128, 256, 256), primes, empty, and the shapes of training.
+/// Around the tiles (4 × 4, 3 × 8, 14 × 8, 16 × 8), the blocks (128, 256, 256), primes, empty, and the shapes of training.
 const SHAPES: [(usize, usize, usize); 28] = [
     (0, 3, 2),
     (3, 0, 2),
@@ -124,6 +124,33 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Random shapes, transpositions and numbers of pieces, values with many at the edges: every kernel gives the portable one's bits.
+    #[test]
+    fn every_kernel_is_the_portable_one(
+        (m, k, n) in (1usize..70, 1usize..530, 1usize..70),
+        (a_t, b_t, accumulate) in any::<(bool, bool, bool)>(),
+        pieces in 1usize..6,
+        seed: u64,
+    ) {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let [a, b, old] = [m * k, k * n, m * n].map(|len| words(&mut rng, len));
+        let a = if a_t { View::new(&a, k, m).t() } else { View::new(&a, m, k) };
+        let b = if b_t { View::new(&b, n, k).t() } else { View::new(&b, k, n) };
+        let product = |kernel: Kernel, pieces| {
+            let mut out = old.clone();
+            kernel.matmul_in(pieces, a, b, &mut out, accumulate);
+            out
+        };
+        let expected = product(Kernel::Portable, 1);
+        for kernel in Kernel::ALL.into_iter().filter(|k| k.is_available()) {
+            prop_assert!(product(kernel, pieces) == expected, "{}", kernel.name());
+        }
+    }
+}
+
 /// Every kernel × shape × transposition: bits times words as words times words.
 #[test]
 fn bit_products_are_products_with_bits() {
@@ -194,7 +221,7 @@ fn the_number_of_pieces_changes_nothing() {
 fn selection_refuses_what_is_not_there() {
     assert_eq!(Kernel::by_name("portable"), Ok(Kernel::Portable));
     let unknown = Kernel::by_name("sse9").unwrap_err().to_string();
-    assert!(unknown.contains("\"sse9\"") && unknown.contains("portable, avx2, avx512, amx"), "{unknown}");
+    assert!(unknown.contains("\"sse9\"") && unknown.contains("portable, neon, avx2, avx512, ifma, amx"), "{unknown}");
     for kernel in Kernel::ALL {
         assert_eq!(Kernel::by_name(kernel.name()).is_ok(), kernel.is_available());
         if let Some(why) = kernel.why_not() {

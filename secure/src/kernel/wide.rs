@@ -37,12 +37,14 @@ pub(super) fn run_wide_for<P: Pass>(kernel: Kernel, pass: P) -> P::Output {
         }
         match kernel {
             // SAFETY: the features were just asked for.
-            Kernel::Avx512 | Kernel::Amx if has_avx512() => return unsafe { avx512(pass) },
+            Kernel::Avx512 | Kernel::Ifma | Kernel::Amx if has_avx512() => return unsafe { avx512(pass) },
             // SAFETY: the feature was just asked for.
             Kernel::Avx2 if is_x86_feature_detected!("avx2") => return unsafe { avx2(pass) },
             _ => {}
         }
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = kernel;
     pass.run()
 }
 

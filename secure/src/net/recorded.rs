@@ -1,15 +1,18 @@
-//! A transport that keeps a copy of everything it sends, for tests of the transcript.
+//! A transport that keeps a copy of what it sends, for tests of the transcript. The set-up is not kept: its words are the keys of the
+//! parties' streams, and whoever has them unmasks everything else.
 
-use super::{Channel, Mailboxes, Neighbour};
-use crate::error::Result;
-use crate::party::PartyId;
+use super::{Channel, Mailboxes, Round};
+use crate::cost::StepName;
+use crate::error::{Error, Result};
+use crate::id::{Neighbour, PartyId};
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 /// One message as it left a party. What was received is what the neighbour sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Exchanges of this party before; 0 is the set-up of [`Party::connect`](crate::party::Party::connect).
+    /// Exchanges of this party before. The set-up of [`Party::connect`](crate::party::Party::connect) is number 0 and is not recorded.
     pub exchange: u64,
     /// Sender.
     pub from: PartyId,
@@ -22,14 +25,29 @@ pub struct Message {
 }
 
 /// Which protocol wrote which words of a message: a party that records notes it ([`Record`](crate::party::Record)).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sent {
     /// As in [`Message`].
     pub exchange: u64,
     /// Receiver.
     pub to: PartyId,
     /// The protocol.
-    pub step: &'static str,
+    #[serde(deserialize_with = "crate::cost::known_step")]
+    pub step: StepName,
+    /// Its words within the message.
+    pub words: Range<usize>,
+}
+
+/// Which protocol expects which words of a message: the receiver's side of [`Sent`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expected {
+    /// As in [`Message`].
+    pub exchange: u64,
+    /// Sender.
+    pub from: PartyId,
+    /// The protocol.
+    #[serde(deserialize_with = "crate::cost::known_step")]
+    pub step: StepName,
     /// Its words within the message.
     pub words: Range<usize>,
 }
@@ -54,32 +72,28 @@ impl Transcript {
 pub struct Recorded<C> {
     inner: C,
     id: PartyId,
-    exchange: u64,
     transcript: Transcript,
 }
 
 impl<C: Channel> Recorded<C> {
     /// Records what party `id` sends over `inner`.
     pub fn new(inner: C, id: PartyId, transcript: Transcript) -> Self {
-        Recorded { inner, id, exchange: 0, transcript }
+        Recorded { inner, id, transcript }
     }
 }
 
 impl<C: Channel> Channel for Recorded<C> {
-    fn exchange(
-        &mut self,
-        outgoing: &mut Mailboxes,
-        incoming: &mut Mailboxes,
-        expected: [usize; 2],
-        step: &str,
-    ) -> Result<()> {
-        let (from, exchange) = (self.id, self.exchange);
-        self.exchange += 1;
-        for n in Neighbour::BOTH.into_iter().filter(|&n| !outgoing[n].is_empty()) {
-            let (to, step, words) = (from.neighbour(n), step.to_owned(), outgoing[n].to_vec());
-            self.transcript.lock().push(Message { exchange, from, to, step, words });
+    fn exchange(&mut self, round: &Round, outgoing: &mut Mailboxes, incoming: &mut Mailboxes) -> Result<()> {
+        let from = self.id;
+        for n in Neighbour::BOTH.into_iter().filter(|&n| round.number > 0 && !outgoing[n].is_empty()) {
+            let (to, step, words) = (from.neighbour(n), round.step.to_owned(), outgoing[n].to_vec());
+            self.transcript.lock().push(Message { exchange: round.number, from, to, step, words });
         }
-        self.inner.exchange(outgoing, incoming, expected, step)
+        self.inner.exchange(round, outgoing, incoming)
+    }
+
+    fn stop(&mut self, reason: &Error) {
+        self.inner.stop(reason);
     }
 }
 
@@ -94,7 +108,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn every_word_sent_is_kept_and_belongs_to_a_step() {
+    fn every_word_sent_but_the_keys_is_kept_and_belongs_to_a_step() {
         let transcript = Transcript::default();
         let x = share(7, 3, &[5 << 16; 21]);
         let sent: Vec<_> = std::thread::scope(|scope| {
@@ -109,7 +123,7 @@ mod tests {
                         p.record(true);
                         let both = async { futures_util::try_join!(multiply(&p, x, x), truncate(&p, x, 16, "t")) };
                         p.run(both).unwrap();
-                        (id, p.spent(), p.record(false).said)
+                        (id, p.spent(), p.record(false).sent)
                     })
                 })
                 .collect();
@@ -118,13 +132,13 @@ mod tests {
         let messages = transcript.take();
         for (id, spent, said) in sent {
             let mine: Vec<_> = messages.iter().filter(|m| m.from == id).collect();
-            assert_eq!((mine[0].exchange, mine[0].words.len()), (0, 2), "the set-up");
-            let words: usize = mine[1..].iter().map(|m| m.words.len()).sum();
+            assert!(mine.iter().all(|m| m.exchange > 0), "the set-up is not kept");
+            let words: usize = mine.iter().map(|m| m.words.len()).sum();
             assert_eq!(8 * words as u64, spent.bytes);
             assert_eq!(said.iter().map(|s| s.words.len()).sum::<usize>(), words);
             for s in &said {
                 let in_message = |m: &&&Message| (m.exchange, m.to) == (s.exchange, s.to);
-                let message = mine.iter().find(in_message).expect("what was said was sent");
+                let message = mine.iter().find(in_message).expect("what was written was sent");
                 assert!(s.words.end <= message.words.len() && ["multiply", "truncate"].contains(&s.step));
             }
         }

@@ -9,9 +9,10 @@ use crate::protocol::multiply::multiply;
 use crate::protocol::select::select_with_bit;
 use crate::protocol::truncate::truncate_product;
 use crate::share::{Parts, Share};
+use serde::{Deserialize, Serialize};
 
 /// The shared parameters of one layer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LayerShare {
     /// W, (in, out), scale f.
     pub weights: Share,

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
-use crate::party::{Party, same_shape};
+use crate::party::Party;
 use crate::protocol::argmax::maximum;
 use crate::protocol::compare::sign;
 use crate::protocol::convert::to_ring;
@@ -11,6 +11,7 @@ use crate::protocol::exponential::exponential;
 use crate::protocol::logarithm::logarithm;
 use crate::protocol::multiply::{dot_rows, multiply, product_by_row_parts, reshare};
 use crate::protocol::select::{select, select_with_bit};
+use crate::share::same_shape;
 use crate::share::{BitShare, Share};
 use futures_util::try_join;
 use spec::{Head, HeadPoint, ProbePoint};

@@ -10,7 +10,6 @@ use crate::protocol::argmax::argmax;
 use crate::protocol::convert::to_ring;
 use crate::protocol::matmul::Left;
 use crate::protocol::multiply::dot_rows;
-use crate::protocol::reveal::reveal;
 use crate::share::{Factor, Share};
 use spec::{ProbePoint, TrainSpec};
 
@@ -90,26 +89,25 @@ async fn predicted(p: &Party, layers: &[LayerShare], x: Left<'_>) -> Result<Shar
     to_ring(p, &argmax(p, &logits.transpose()).await?).await
 }
 
-/// The predicted classes, revealed to all parties.
+/// The predicted classes, (1, batch): shares, which the client opens.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
-pub async fn predict(p: &Party, layers: &[LayerShare], x: Left<'_>) -> Result<Vec<i64>> {
+pub async fn predict(p: &Party, layers: &[LayerShare], x: Left<'_>) -> Result<Share> {
     let winner = predicted(p, layers, x).await?;
     let mut class = Share::zeros(1, winner.cols);
     for c in 0..winner.rows {
         class.add_assign(&winner.row_range(c, c + 1).scale(c as i64))?;
     }
-    reveal(p, &class).await
+    Ok(class)
 }
 
-/// How many rows are predicted as their label says: only that number is revealed.
+/// How many rows are predicted as their label says, (1, 1): a share, which can be added up over pieces before it is opened.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
-pub async fn count_correct(p: &Party, layers: &[LayerShare], x: Left<'_>, y: &Share) -> Result<i64> {
+pub async fn count_correct(p: &Party, layers: &[LayerShare], x: Left<'_>, y: &Share) -> Result<Share> {
     let winner = predicted(p, layers, x).await?;
     let n = winner.len();
-    let hits = dot_rows(p, &winner.reshape(1, n), &y.transpose().reshape(1, n)).await?;
-    Ok(reveal(p, &hits).await?[0])
+    dot_rows(p, &winner.reshape(1, n), &y.transpose().reshape(1, n)).await
 }

@@ -18,15 +18,16 @@
 //! component 2, so the vectors have 15 bits.
 
 use super::boolean::and;
+use crate::buffer::Words;
 use crate::cost::Cost;
 use crate::error::Result;
 use crate::fault::{Fault, planted};
+use crate::id::Neighbour;
+use crate::id::PartyId;
 use crate::kernel::wide_fn;
-use crate::net::Neighbour;
-use crate::party::{Party, PartyId};
-use crate::prg::Ticket;
+use crate::party::Party;
+use crate::prg::CallId;
 use crate::share::BitShare;
-use crate::words::Words;
 
 const STEP: &str = "adder";
 const CHUNK: u32 = 4;
@@ -78,7 +79,7 @@ pub async fn carry(p: &Party, planes: &[u64], width: u32, blocks: usize, len: us
     let entries: usize = (0..chunks).map(|j| (1usize << chunk_bits(width, j)) - 1).sum();
     let chunk_planes = |j: u32| &planes[(j * CHUNK) as usize * w..((j * CHUNK) + chunk_bits(width, j)) as usize * w];
 
-    let t = p.ticket();
+    let t = p.call_id();
     let query = query(p, t, entries * w, |query| {
         let mut at = 0;
         for j in 0..chunks {
@@ -137,7 +138,7 @@ pub async fn low_sum(p: &Party, planes: &[u64], width: u32, len: usize) -> Resul
     let bits = width as usize;
     debug_assert!((1..=5).contains(&width) && planes.len() >= bits * w);
     let entries = (1usize << width) - 1;
-    let t = p.ticket();
+    let t = p.call_id();
     let query = query(p, t, entries * w, |query| indicators(planes, width, w, query)).await?;
     let (own, next) = answer(p, t, bits * w, |answers, zero_entry| {
         zero_entry.copy_from_slice(&planes[..bits * w]);
@@ -161,10 +162,10 @@ pub async fn low_sum(p: &Party, planes: &[u64], width: u32, len: usize) -> Resul
 }
 
 /// Round 1: parties 1 and 2 get their vectors; party 0 gets nothing.
-async fn query(p: &Party, t: Ticket, words: usize, indicator: impl FnOnce(&mut [u64])) -> Result<Words> {
+async fn query(p: &Party, t: CallId, words: usize, indicator: impl FnOnce(&mut [u64])) -> Result<Words> {
     Ok(match p.id {
         PartyId::P0 => {
-            p.say(STEP, Neighbour::Previous, |m| {
+            p.send(STEP, Neighbour::Previous, |m| {
                 let start = m.len();
                 m.resize(start + words);
                 indicator(&mut m[start..]);
@@ -172,14 +173,14 @@ async fn query(p: &Party, t: Ticket, words: usize, indicator: impl FnOnce(&mut [
                     p.stream(1).xor(t, QUERY, &mut m[start..]);
                 }
             });
-            p.hear(STEP, [0, 0]).await;
+            p.receive(STEP, [0, 0]).await;
             Words::default()
         }
         PartyId::P1 => {
-            p.hear(STEP, [0, 0]).await;
+            p.receive(STEP, [0, 0]).await;
             if planted(Fault::AdderUnmasked) { Words::zeros(words) } else { p.stream(1).words(t, QUERY, words) }
         }
-        PartyId::P2 => p.hear(STEP, [0, words]).await.take(Neighbour::Next),
+        PartyId::P2 => p.receive(STEP, [0, words]).await.take(Neighbour::Next),
     })
 }
 
@@ -187,13 +188,13 @@ async fn query(p: &Party, t: Ticket, words: usize, indicator: impl FnOnce(&mut [
 /// for a' = 0 into `zero_entry`. The result is this party's two components.
 async fn answer(
     p: &Party,
-    t: Ticket,
+    t: CallId,
     words: usize,
     inner: impl FnOnce(&mut [u64], &mut [u64]),
 ) -> Result<(Words, Words)> {
     Ok(if p.id == PartyId::P0 {
-        let heard = p.hear(STEP, [words, words]).await;
-        (Words::from(&*heard.from(Neighbour::Previous)), Words::from(&*heard.from(Neighbour::Next)))
+        let received = p.receive(STEP, [words, words]).await;
+        (Words::from(&*received.from(Neighbour::Previous)), Words::from(&*received.from(Neighbour::Next)))
     } else {
         let (mut mine, mut masks) = (Words::zeros(words), Words::zeros(words));
         inner(&mut mine, &mut masks);
@@ -205,8 +206,8 @@ async fn answer(
         mine.iter_mut().zip(&mask).for_each(|(a, m)| *a ^= m);
         masks.iter_mut().zip(&mask).for_each(|(a, m)| *a ^= m);
         p.stream(2).xor(t, MASK_1 + MASK_2 - my_mask, &mut masks);
-        p.say(STEP, to, |m| m.extend_from_slice(&mine));
-        p.hear(STEP, [0, 0]).await;
+        p.send(STEP, to, |m| m.extend_from_slice(&mine));
+        p.receive(STEP, [0, 0]).await;
         if p.id == PartyId::P1 { (mine, masks) } else { (masks, mine) }
     })
 }

@@ -9,11 +9,11 @@
 use super::boolean::and_all;
 use super::compare::sign;
 use super::select::select_sum;
+use crate::buffer::Words;
 use crate::error::Result;
 use crate::fault::{Fault, planted};
 use crate::party::Party;
 use crate::share::{BitShare, Share};
-use crate::words::Words;
 
 /// A block for each class (column of x), a bit for each row of x. `by_class` is x transposed: a row for each class.
 ///

@@ -5,13 +5,13 @@
 //! reveals    nothing: every message is masked with a fresh sharing of zero
 //! source     Araki et al. (CCS 2016), over Z_2
 
+use crate::buffer::Words;
 use crate::cost::Cost;
 use crate::error::Result;
 use crate::fault::{Fault, planted};
-use crate::net::Neighbour;
+use crate::id::Neighbour;
 use crate::party::Party;
 use crate::share::BitShare;
-use crate::words::Words;
 
 /// One conjunction.
 pub const AND: Cost = Cost { rounds: 1, bits_per_element: 3 };
@@ -26,13 +26,13 @@ pub async fn and(p: &Party, x: &BitShare, y: &BitShare) -> Result<BitShare> {
     let cross = if planted(Fault::AndCrossTerm) { 0 } else { !0 };
     let mut own: Words =
         (0..x.own.len()).map(|i| (x.own[i] & (y.own[i] ^ y.next[i])) ^ (x.next[i] & y.own[i] & cross)).collect();
-    let (i, t) = (p.id.index(), p.ticket());
+    let (i, t) = (p.id.index(), p.call_id());
     if !planted(Fault::AndUnmasked) {
         p.stream((i + 1) % 3).xor(t, 0, &mut own);
         p.stream(i).xor(t, 0, &mut own);
     }
-    p.say(STEP, Neighbour::Previous, |m| m.extend_from_slice(&own));
-    let next = p.hear(STEP, [0, own.len()]).await.take(Neighbour::Next);
+    p.send(STEP, Neighbour::Previous, |m| m.extend_from_slice(&own));
+    let next = p.receive(STEP, [0, own.len()]).await.take(Neighbour::Next);
     Ok(BitShare { blocks: x.blocks, len: x.len, own, next })
 }
 

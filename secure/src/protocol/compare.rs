@@ -8,13 +8,14 @@
 
 use super::adder::{carry, carry_cost};
 use super::input::bits_from_party_0;
+use crate::buffer::Words;
 use crate::cost::Cost;
 use crate::error::Result;
 use crate::fault::{Fault, planted};
+use crate::id::PartyId;
 use crate::kernel::to_planes;
-use crate::party::{Party, PartyId};
+use crate::party::Party;
 use crate::share::{BitShare, Share};
-use crate::words::Words;
 use futures_util::try_join;
 
 /// Rounds and bits of [`sign`] for K value bits: the carry into bit K - 1, and bit K - 1 of party 0's number.

@@ -15,14 +15,15 @@
 //! ```
 
 use super::input::from_party_0;
+use crate::buffer::Words;
 use crate::cost::Cost;
 use crate::error::Result;
 use crate::fault::{Fault, planted};
+use crate::id::Neighbour;
+use crate::id::PartyId;
 use crate::kernel::{from_bits, wide_fn};
-use crate::net::Neighbour;
-use crate::party::{Party, PartyId};
+use crate::party::Party;
 use crate::share::{BitShare, Share};
-use crate::words::Words;
 
 /// One bit to the ring.
 pub const TO_RING: Cost = Cost { rounds: 2, bits_per_element: 3 * 64 };
@@ -77,10 +78,10 @@ pub async fn to_ring(p: &Party, b: &BitShare) -> Result<Share> {
 /// The second round.
 pub(super) async fn finish_bit(p: &Party, step: &'static str, b: &BitShare, half: HalfBit) -> Result<Share> {
     let HalfBit { known, mut c } = half;
-    let (n, t) = (known.len(), p.ticket());
+    let (n, t) = (known.len(), p.call_id());
     let (own, next) = if p.id == PartyId::P0 {
-        let heard = p.hear(step, [n, n]).await;
-        let (from_2, from_1) = (heard.from(Neighbour::Previous), heard.from(Neighbour::Next));
+        let received = p.receive(step, [n, n]).await;
+        let (from_2, from_1) = (received.from(Neighbour::Previous), received.from(Neighbour::Next));
         let own = (0..n).map(|i| known[i].wrapping_sub(c[i]).wrapping_sub(from_2[i])).collect();
         let next = (0..n).map(|i| c[i].wrapping_sub(from_1[i])).collect();
         (own, next)
@@ -96,8 +97,8 @@ pub(super) async fn finish_bit(p: &Party, step: &'static str, b: &BitShare, half
         if planted(Fault::Replicas) && p.id == PartyId::P1 {
             component_2.iter_mut().for_each(|c| *c = c.wrapping_add(1));
         }
-        p.say(step, to, |m| m.extend_from_slice(&product));
-        p.hear(step, [0, 0]).await;
+        p.send(step, to, |m| m.extend_from_slice(&product));
+        p.receive(step, [0, 0]).await;
         if p.id == PartyId::P1 { (c, component_2) } else { (component_2, c) }
     };
     Ok(Share::new(b.blocks, b.len, own, next))

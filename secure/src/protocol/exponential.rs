@@ -20,11 +20,12 @@ use super::convert::to_ring;
 use super::input::from_party_0;
 use super::multiply::{multiply, product_parts};
 use super::truncate::{truncate, truncate_product};
+use crate::buffer::Words;
 use crate::error::Result;
 use crate::fault::{Fault, planted};
-use crate::party::{Party, PartyId};
+use crate::id::PartyId;
+use crate::party::Party;
 use crate::share::{Parts, Share};
-use crate::words::Words;
 use futures_util::try_join;
 use spec::constants::{EXP_C1, EXP_C2, EXP_C3, EXP_C4};
 

@@ -29,13 +29,14 @@
 //! four products of words, where summing before multiplying leaves five (`multiply.rs`) or, party by party, six. Any component could be the one that is
 //! halved. With component 2 party 0 has least to do, which shares a core with party 1 in a long run on two.
 
+use crate::buffer::Words;
 use crate::clock::Phase;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
+use crate::id::PartyId;
 use crate::kernel::{Bits, Kernel, View, wide_fn};
-use crate::party::{Party, PartyId};
+use crate::party::Party;
 use crate::share::{Factor, Parts, Share};
-use crate::words::Words;
 
 /// A shared matrix as a product reads it.
 #[derive(Clone, Copy)]

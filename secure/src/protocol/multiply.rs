@@ -14,14 +14,16 @@
 //!
 //! Matrices make do with three and two products with bits (`matmul.rs`), which only pay for matrices.
 
+use crate::buffer::Words;
 use crate::cost::Cost;
 use crate::error::Result;
 use crate::fault::{Fault, planted};
+use crate::id::Neighbour;
+use crate::id::PartyId;
 use crate::kernel::wide_fn;
-use crate::net::Neighbour;
-use crate::party::{Party, PartyId, same_shape};
+use crate::party::Party;
+use crate::share::same_shape;
 use crate::share::{Parts, Share};
-use crate::words::Words;
 
 /// Resharing three additive parts.
 pub const RESHARE: Cost = Cost { rounds: 1, bits_per_element: 3 * 64 };
@@ -84,15 +86,15 @@ fn product(id: PartyId, a: u64, b: u64, c: u64, d: u64) -> u64 {
 pub async fn reshare(p: &Party, parts: Parts) -> Result<Share> {
     const STEP: &str = "multiply";
     let Parts { rows, cols, part: mut own } = parts;
-    let (i, t) = (p.id.index(), p.ticket());
+    let (i, t) = (p.id.index(), p.call_id());
     if !planted(Fault::ReshareUnmasked) {
         p.stream((i + 1) % 3).add(t, 0, &mut own);
         if !(planted(Fault::ReshareOneSided) && i == 2) {
             p.stream(i).sub(t, 0, &mut own);
         }
     }
-    p.say(STEP, Neighbour::Previous, |m| m.extend_from_slice(&own));
-    let next = p.hear(STEP, [0, own.len()]).await.take(Neighbour::Next);
+    p.send(STEP, Neighbour::Previous, |m| m.extend_from_slice(&own));
+    let next = p.receive(STEP, [0, own.len()]).await.take(Neighbour::Next);
     Ok(Share::new(rows, cols, own, next))
 }
 

@@ -6,7 +6,7 @@
 
 use crate::cost::Cost;
 use crate::error::Result;
-use crate::net::Neighbour;
+use crate::id::Neighbour;
 use crate::party::Party;
 use crate::share::Share;
 
@@ -19,8 +19,8 @@ pub const REVEAL: Cost = Cost { rounds: 1, bits_per_element: 3 * 64 };
 /// Those of the transport.
 pub async fn reveal(p: &Party, x: &Share) -> Result<Vec<i64>> {
     const STEP: &str = "reveal";
-    p.say(STEP, Neighbour::Next, |m| m.extend_from_slice(&x.own));
-    let heard = p.hear(STEP, [x.len(), 0]).await;
-    let missing = heard.from(Neighbour::Previous);
+    p.send(STEP, Neighbour::Next, |m| m.extend_from_slice(&x.own));
+    let received = p.receive(STEP, [x.len(), 0]).await;
+    let missing = received.from(Neighbour::Previous);
     Ok((0..x.len()).map(|i| x.own[i].wrapping_add(x.next[i]).wrapping_add(missing[i]) as i64).collect())
 }

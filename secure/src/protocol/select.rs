@@ -18,14 +18,15 @@
 
 use super::convert::{HalfBit, finish_bit, two_sided_bits};
 use super::multiply::reshare;
+use crate::buffer::Words;
 use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
+use crate::id::Neighbour;
+use crate::id::PartyId;
 use crate::kernel::wide_fn;
-use crate::net::Neighbour;
-use crate::party::{Party, PartyId};
+use crate::party::Party;
 use crate::share::{BitShare, Parts, Share};
-use crate::words::Words;
 use futures_util::try_join;
 
 /// b x.
@@ -73,7 +74,7 @@ async fn parts(p: &Party, b: &BitShare, x: &Share) -> Result<(Parts, HalfBit)> {
         return Err(Error::misuse(format!("select: {} blocks of {} bits for {:?}", b.blocks, b.len, x.shape())));
     }
     let known = two_sided_bits(p, b);
-    let (n, t) = (x.len(), p.ticket());
+    let (n, t) = (x.len(), p.call_id());
     let (part, c) = match p.id {
         PartyId::P0 => {
             let c_0 = p.stream(0).words(t, C_0, n);
@@ -84,23 +85,23 @@ async fn parts(p: &Party, b: &BitShare, x: &Share) -> Result<(Parts, HalfBit)> {
             }
             let mut part = Words::unset(n);
             choose(&known, x, &mut part, &mut y_1);
-            p.say(STEP, Neighbour::Next, |m| {
+            p.send(STEP, Neighbour::Next, |m| {
                 m.extend_from_slice(&c_1);
                 m.extend_from_slice(&y_1[usize::from(planted(Fault::MessageShort))..]);
             });
-            p.hear(STEP, [0, 0]).await;
+            p.receive(STEP, [0, 0]).await;
             (part, c_1)
         }
         PartyId::P1 => {
-            let heard = p.hear(STEP, [2 * n, 0]).await;
-            let message = heard.from(Neighbour::Previous);
+            let received = p.receive(STEP, [2 * n, 0]).await;
+            let message = received.from(Neighbour::Previous);
             let (c_1, y_1) = message.split_at(n);
             let y_1 = y_1.iter().zip(&x.next).map(|(y, x)| y.wrapping_add(*x)).collect::<Words>();
             let part = terms(&known, c_1, &y_1, &x.next);
             (part, c_1.into())
         }
         PartyId::P2 => {
-            p.hear(STEP, [0, 0]).await;
+            p.receive(STEP, [0, 0]).await;
             let c_0 = p.stream(0).words(t, C_0, n);
             let y_0 = if planted(Fault::SelectUnmasked) { Words::zeros(n) } else { p.stream(0).words(t, Y_0, n) };
             let part = terms(&known, &c_0, &y_0, &x.own);

@@ -52,15 +52,16 @@ use super::adder::{carry, carry_cost};
 use super::compare::planes_of;
 use super::convert::two_sided_bits;
 use super::multiply::{RESHARE, reshare};
+use crate::buffer::Words;
 use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
+use crate::id::Neighbour;
+use crate::id::PartyId;
 use crate::kernel::wide_fn;
-use crate::net::Neighbour;
-use crate::party::{Party, PartyId};
-use crate::prg::{Draw, Ticket};
+use crate::party::Party;
+use crate::prg::{CallId, Draw};
 use crate::share::{Parts, Share, zip};
-use crate::words::Words;
 use spec::Rounding;
 
 const STEP: &str = "truncate";
@@ -156,7 +157,7 @@ async fn probabilistic(p: &Party, parts: Parts, shift: u32, name: &str) -> Resul
 }
 
 async fn probabilistic_0(p: &Party, mut z: Words, shift: u32, name: &str) -> (Words, Words) {
-    let (n, t) = (z.len(), p.ticket());
+    let (n, t) = (z.len(), p.call_id());
     let words = n.div_ceil(64);
     let (r, g_draw, r_0_draw) = (p.stream(0).draw(t, R), p.stream(0).draw(t, G), p.stream(0).draw(t, R_0));
     let a = p.stream(0).words(t, A, words);
@@ -167,8 +168,8 @@ async fn probabilistic_0(p: &Party, mut z: Words, shift: u32, name: &str) -> (Wo
     }
     d.iter_mut().zip(&a).for_each(|(d, a)| *d = !*d ^ a);
     p.note_truncation(name, shift, &z);
-    p.say(STEP, Neighbour::Next, |m| m.extend_from_slice(&d));
-    p.hear(STEP, [0, 0]).await;
+    p.send(STEP, Neighbour::Next, |m| m.extend_from_slice(&d));
+    p.receive(STEP, [0, 0]).await;
 
     // All that does not depend on party 1 is done before its message is waited for.
     let mut r_0 = Words::unset(n);
@@ -177,10 +178,10 @@ async fn probabilistic_0(p: &Party, mut z: Words, shift: u32, name: &str) -> (Wo
         shifted_0(z, r_0, shift);
     }
     {
-        let heard = p.hear(STEP, [0, words + n]).await;
-        let message = heard.from(Neighbour::Next);
+        let received = p.receive(STEP, [0, words + n]).await;
+        let message = received.from(Neighbour::Next);
         let (e, y_1) = message.split_at(words);
-        p.say(STEP, Neighbour::Next, |m| {
+        p.send(STEP, Neighbour::Next, |m| {
             m.reserve(n);
             let mut g = [0; PIECE];
             for (k, (z, y_1)) in z.chunks_mut(PIECE).zip(y_1.chunks(PIECE)).enumerate() {
@@ -192,7 +193,7 @@ async fn probabilistic_0(p: &Party, mut z: Words, shift: u32, name: &str) -> (Wo
             }
         });
     }
-    p.hear(STEP, [0, 0]).await;
+    p.receive(STEP, [0, 0]).await;
     (r_0, z)
 }
 
@@ -244,7 +245,7 @@ wide_fn! {
 }
 
 async fn probabilistic_1(p: &Party, mut z: Words, shift: u32, name: &str) -> (Words, Words) {
-    let (n, t) = (z.len(), p.ticket());
+    let (n, t) = (z.len(), p.call_id());
     let words = n.div_ceil(64);
     // Drawn before party 2's message is waited for.
     let b = p.stream(2).words(t, B, words);
@@ -253,12 +254,12 @@ async fn probabilistic_1(p: &Party, mut z: Words, shift: u32, name: &str) -> (Wo
         r_2.fill(0);
     }
     {
-        let heard = p.hear(STEP, [words, n + packed_words(n, shift)]).await;
-        let d = heard.from(Neighbour::Previous);
-        let from_2 = heard.from(Neighbour::Next);
+        let received = p.receive(STEP, [words, n + packed_words(n, shift)]).await;
+        let d = received.from(Neighbour::Previous);
+        let from_2 = received.from(Neighbour::Next);
         let (z_2, ab) = from_2.split_at(n);
         let mut noted = Words::default();
-        p.say(STEP, Neighbour::Previous, |m| {
+        p.send(STEP, Neighbour::Previous, |m| {
             m.reserve(words + n);
             let start = m.len();
             m.resize(start + words);
@@ -280,9 +281,9 @@ async fn probabilistic_1(p: &Party, mut z: Words, shift: u32, name: &str) -> (Wo
         });
         p.note_truncation(name, shift, &noted);
     }
-    p.hear(STEP, [0, 0]).await;
+    p.receive(STEP, [0, 0]).await;
     drop(z);
-    (p.hear(STEP, [n, 0]).await.take(Neighbour::Previous), r_2)
+    (p.receive(STEP, [n, 0]).await.take(Neighbour::Previous), r_2)
 }
 
 wide_fn! {
@@ -319,11 +320,11 @@ wide_fn! {
 }
 
 async fn probabilistic_2(p: &Party, z: Words, shift: u32) -> (Words, Words) {
-    let (n, t) = (z.len(), p.ticket());
+    let (n, t) = (z.len(), p.call_id());
     let words = n.div_ceil(64);
     let (r, g) = (p.stream(0).draw(t, R), p.stream(0).draw(t, G));
     let (a, b) = (p.stream(0).words(t, A, words), p.stream(2).words(t, B, words));
-    p.say(STEP, Neighbour::Previous, |m| {
+    p.send(STEP, Neighbour::Previous, |m| {
         m.reserve(n + packed_words(n, shift));
         for (k, z) in z.chunks(PIECE).enumerate() {
             let start = m.len();
@@ -338,9 +339,9 @@ async fn probabilistic_2(p: &Party, z: Words, shift: u32) -> (Words, Words) {
             pack(ab, packed_width(shift), m);
         }
     });
-    p.hear(STEP, [0, 0]).await;
-    p.hear(STEP, [0, 0]).await;
-    p.hear(STEP, [0, 0]).await;
+    p.receive(STEP, [0, 0]).await;
+    p.receive(STEP, [0, 0]).await;
+    p.receive(STEP, [0, 0]).await;
     let mut own = z;
     p.stream(2).draw(t, R_2).fill(0, &mut own);
     if planted(Fault::ResultUnmasked) {
@@ -378,7 +379,7 @@ async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> 
     };
     let last = two_sided_bits(p, &carry(p, &planes, shift, 1, n).await?);
 
-    let t = p.ticket();
+    let t = p.call_id();
     // last = c + l - 2 c l, c at party 0, l at parties 1 and 2; borrow = u w. Party 0 shares c, u and the rest of what it knows.
     let (own, next) = match p.id {
         PartyId::P0 => {
@@ -386,37 +387,37 @@ async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> 
             let u_0 = p.stream(0).words(t, U_0, n);
             let mut own = p.stream(0).words(t, R_0, n);
             let mut next = known;
-            p.say(STEP, Neighbour::Next, |m| {
+            p.send(STEP, Neighbour::Next, |m| {
                 m.extend(last.iter().zip(&c_0).map(|(c, mask)| c.wrapping_sub(*mask)));
                 m.extend(next.iter().zip(&u_0).map(|(x0, mask)| (!x0 >> 63).wrapping_sub(*mask)));
                 shifted_0(&mut next, &own, shift);
                 zip(&mut next, &last, u64::wrapping_sub);
                 m.extend_from_slice(&next);
             });
-            p.hear(STEP, [0, 0]).await;
-            let heard = p.hear(STEP, [n, n]).await;
-            zip(&mut own, &heard.from(Neighbour::Previous), u64::wrapping_add);
-            zip(&mut next, &heard.from(Neighbour::Next), u64::wrapping_add);
+            p.receive(STEP, [0, 0]).await;
+            let received = p.receive(STEP, [n, n]).await;
+            zip(&mut own, &received.from(Neighbour::Previous), u64::wrapping_add);
+            zip(&mut next, &received.from(Neighbour::Next), u64::wrapping_add);
             (own, next)
         }
         PartyId::P1 => {
-            let message = p.hear(STEP, [3 * n, 0]).await.take(Neighbour::Previous);
+            let message = p.receive(STEP, [3 * n, 0]).await.take(Neighbour::Previous);
             let (c_1, rest) = message.split_at(n);
             let (u_1, base) = rest.split_at(n);
             let held = Held { m: &known, l: &last, c: c_1, u: u_1 };
             let (mut mine, component_2) = nearest_products(p, t, held, shift, RHO_1);
-            p.say(STEP, Neighbour::Previous, |m| m.extend_from_slice(&mine));
-            p.hear(STEP, [0, 0]).await;
+            p.send(STEP, Neighbour::Previous, |m| m.extend_from_slice(&mine));
+            p.receive(STEP, [0, 0]).await;
             zip(&mut mine, base, u64::wrapping_add);
             (mine, component_2)
         }
         PartyId::P2 => {
-            p.hear(STEP, [0, 0]).await;
+            p.receive(STEP, [0, 0]).await;
             let (c_0, u_0) = (p.stream(0).words(t, C_0, n), p.stream(0).words(t, U_0, n));
             let held = Held { m: &known, l: &last, c: &c_0, u: &u_0 };
             let (mut mine, component_2) = nearest_products(p, t, held, shift, RHO_2);
-            p.say(STEP, Neighbour::Next, |m| m.extend_from_slice(&mine));
-            p.hear(STEP, [0, 0]).await;
+            p.send(STEP, Neighbour::Next, |m| m.extend_from_slice(&mine));
+            p.receive(STEP, [0, 0]).await;
             p.stream(0).add(t, R_0, &mut mine);
             (component_2, mine)
         }
@@ -434,7 +435,7 @@ struct Held<'a> {
 }
 
 /// 2 l c_j + 2^(64-s) w u_j under this party's mask, and component 2: -(m >> s) - l plus both masks.
-fn nearest_products(p: &Party, t: Ticket, held: Held<'_>, shift: u32, mask: u8) -> (Words, Words) {
+fn nearest_products(p: &Party, t: CallId, held: Held<'_>, shift: u32, mask: u8) -> (Words, Words) {
     let n = held.m.len();
     let mut mine = Words::unset(n);
     let mut component_2 = p.stream(2).words(t, mask, n);

@@ -1,11 +1,13 @@
 use super::pick;
+use super::same_shape;
+use crate::buffer::Words;
 use crate::error::Result;
+use crate::id::PartyId;
 use crate::kernel::wide;
-use crate::party::{PartyId, same_shape};
-use crate::words::Words;
+use serde::{Deserialize, Serialize};
 
 /// One party's replicated share of a matrix over Z_2^64.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
     /// Rows of the matrix.
     pub rows: usize,
@@ -18,7 +20,7 @@ pub struct Share {
 }
 
 /// One party's additive part of a matrix: the three parts add up to it. Not masked, so never sent as it is.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
     /// Rows of the matrix.
     pub rows: usize,
@@ -213,7 +215,7 @@ impl Share {
     }
 
     /// Sum of the two components this party holds.
-    pub fn both(&self) -> Words {
+    pub fn local_sum(&self) -> Words {
         wide(|| self.own.iter().zip(&self.next).map(|(a, b)| a.wrapping_add(*b)).collect())
     }
 
@@ -221,7 +223,7 @@ impl Share {
     /// to parties 1 and 2. Party 0 gets a, the others b.
     pub fn two_sided(&self, id: PartyId) -> Words {
         match id {
-            PartyId::P0 => self.both(),
+            PartyId::P0 => self.local_sum(),
             PartyId::P1 => self.next.clone(),
             PartyId::P2 => self.own.clone(),
         }

@@ -1,8 +1,8 @@
-use super::{Share, pick};
+use super::{Share, pick, same_shape};
+use crate::buffer::Words;
 use crate::error::Result;
+use crate::id::PartyId;
 use crate::kernel::{Bits, lowest_bits, wide_fn};
-use crate::party::{PartyId, same_shape};
-use crate::words::Words;
 
 /// The left operand of matrix products as a party multiplies it (`protocol/matmul.rs`): one matrix of words and, at parties 1 and 2, one of bits, made
 /// from the two components of a share. What is only ever multiplied, as training data are, is kept in this form: half the memory of a share.

@@ -5,12 +5,18 @@
 //! What is written from end to end anyway need not be zeroed before ([`Words::unset`]).
 //!
 //! Every thread has its own pool, which needs no lock and whose memory is warm in its core's cache. Messages move between threads, though, and not as
-//! many one way as the other: what a thread has too much of goes on a shelf where the others find it, emptied.
+//! many one way as the other: what a thread has too much of goes to a shared list where the others find it, emptied.
+//!
+//! Contents are not erased while a party lives: memory that is used again holds what it held. When a party ends, it erases what lies in its
+//! thread's pool and in the shared list ([`erase`]); a vector that no pool takes back is erased as it is freed. Not erased: scratch memory of the
+//! kernels, registers, and what the system has swapped out.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use zeroize::Zeroize;
 
 /// A vector of 64-bit words, from the pool and back to it. Reads as a slice.
 #[derive(Default)]
@@ -21,10 +27,10 @@ const SMALLEST: u32 = 4;
 const LARGEST: u32 = 20;
 const SIZES: usize = (LARGEST - SMALLEST + 1) as usize;
 
-/// How many vectors of one size a thread keeps to itself, and how many the shelf holds for all: more than a step has in use at once (some 110, the shares
+/// How many vectors of one size a thread keeps to itself, and how many the shared list holds for all: more than a step has in use at once (some 110, the shares
 /// of logits in an exponential under nearest rounding), and never more than were in use.
 const KEPT: usize = 16;
-const SHELVED: usize = 256;
+const MOST_SHARED: usize = 256;
 
 type Pool = [Vec<Vec<u64>>; SIZES];
 
@@ -32,7 +38,7 @@ thread_local! {
     static POOL: RefCell<Pool> = const { RefCell::new([const { Vec::new() }; SIZES]) };
 }
 
-static SHELF: [Mutex<Vec<Vec<u64>>>; SIZES] = [const { Mutex::new(Vec::new()) }; SIZES];
+static SHARED: [Mutex<Vec<Vec<u64>>>; SIZES] = [const { Mutex::new(Vec::new()) }; SIZES];
 
 /// How many vectors had to be allocated.
 static ALLOCATED: AtomicU64 = AtomicU64::new(0);
@@ -60,29 +66,49 @@ fn take(n: usize) -> Vec<u64> {
     };
     let Some((size, capacity)) = size_for(n) else { return allocate(n) };
     let kept = POOL.try_with(|pool| pool.borrow_mut()[size].pop()).ok().flatten();
-    let found = kept.or_else(|| SHELF[size].lock().ok()?.pop());
+    let found = kept.or_else(|| SHARED[size].lock().ok()?.pop());
     found.unwrap_or_else(|| allocate(capacity))
 }
 
-/// Keeps a vector for [`take`], or frees it where there are enough of its size.
+/// Keeps a vector for [`take`], or erases and frees it where there are enough of its size.
 fn give(words: Vec<u64>) {
-    let Some(size) = size_of(words.capacity()) else { return };
     let mut words = Some(words);
-    // A thread that is ending has no pool any more.
-    let _ = POOL.try_with(|pool| {
-        let kept = &mut pool.borrow_mut()[size];
-        if kept.len() < KEPT {
-            kept.extend(words.take());
+    let size = words.as_ref().and_then(|w| size_of(w.capacity()));
+    if let Some(size) = size {
+        // A thread that is ending has no pool any more.
+        let _ = POOL.try_with(|pool| {
+            let kept = &mut pool.borrow_mut()[size];
+            if kept.len() < KEPT {
+                kept.extend(words.take());
+            }
+        });
+        if words.is_some()
+            && let Ok(mut shared) = SHARED[size].lock()
+            && shared.len() < MOST_SHARED
+        {
+            // Threads are parties: what one held, no other gets to see.
+            shared.extend(words.take().map(|mut w| {
+                w.clear();
+                w
+            }));
         }
-    });
-    if let Some(mut words) = words
-        && let Ok(mut shelf) = SHELF[size].lock()
-        && shelf.len() < SHELVED
-    {
-        // Threads are parties: what one held, no other gets to see.
-        words.clear();
-        shelf.push(words);
     }
+    words.zeroize();
+}
+
+/// Erases what lies in this thread's pool and in the shared list: for a party that ends.
+pub fn erase() {
+    let _ = POOL.try_with(|pool| pool.borrow_mut().iter_mut().flatten().for_each(zeroize_whole));
+    for list in &SHARED {
+        if let Ok(mut list) = list.lock() {
+            list.iter_mut().for_each(zeroize_whole);
+        }
+    }
+}
+
+/// Overwrites all that a vector has room for, beyond its length as well, and leaves it empty.
+fn zeroize_whole(words: &mut Vec<u64>) {
+    words.zeroize();
 }
 
 impl Words {
@@ -234,8 +260,39 @@ impl PartialEq for Words {
 impl Eq for Words {}
 
 impl std::fmt::Debug for Words {
+    /// The length alone: words are shares, masks and keys, and what is printed ends up in logs.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
+        write!(f, "{} words", self.len())
+    }
+}
+
+/// As bytes, each word lowest byte first.
+impl Serialize for Words {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let bytes: Vec<u8> = self.iter().flat_map(|w| w.to_le_bytes()).collect();
+        serializer.serialize_bytes(&bytes)
+    }
+}
+
+impl<'de> Deserialize<'de> for Words {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bytes;
+        impl serde::de::Visitor<'_> for Bytes {
+            type Value = Words;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("words of 8 bytes each")
+            }
+            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Words, E> {
+                let (words, rest) = bytes.as_chunks::<8>();
+                if !rest.is_empty() {
+                    return Err(E::invalid_length(bytes.len(), &self));
+                }
+                let mut out = Words::with_capacity(words.len());
+                out.extend(words.iter().map(|w| u64::from_le_bytes(*w)));
+                Ok(out)
+            }
+        }
+        deserializer.deserialize_bytes(Bytes)
     }
 }
 
@@ -294,11 +351,11 @@ mod tests {
     #[test]
     fn what_one_thread_wrote_another_cannot_read() {
         const N: usize = 5000;
-        let made: Vec<Words> = (0..KEPT + SHELVED + 10).map(|_| Words::unset(N)).collect();
+        let made: Vec<Words> = (0..KEPT + MOST_SHARED + 10).map(|_| Words::unset(N)).collect();
         std::thread::spawn(move || drop(made)).join().unwrap();
         let size = size_for(N).unwrap().0;
-        // How many there are is for `tests/shelf.rs`: other tests take some meanwhile.
-        let shelf = SHELF[size].lock().unwrap();
-        assert!(shelf.len() <= SHELVED && shelf.iter().all(Vec::is_empty));
+        // How many there are is for `tests/shared_buffers.rs`: other tests take some meanwhile.
+        let shared = SHARED[size].lock().unwrap();
+        assert!(shared.len() <= MOST_SHARED && shared.iter().all(Vec::is_empty));
     }
 }

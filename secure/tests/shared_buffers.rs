@@ -1,6 +1,6 @@
 //! Vectors that one thread makes and another drops come back: no thread hoards them. A process of its own, where nobody else takes any.
 
-use secure::words::Words;
+use secure::buffer::Words;
 
 #[test]
 fn what_another_thread_dropped_is_handed_out_again() {

@@ -1,4 +1,4 @@
-//! The threads that three parties of one process run on.
+//! The threads that the parties of one process run on: three of them, or one.
 //!
 //! They are one pool: each party has a thread of its own for as long as it lives, and machines with more cores have threads beside those. A matrix
 //! product is cut into pieces that any thread of the pool may take, and a party that waits for a message takes pieces while it waits
@@ -9,47 +9,48 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder, Yield};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 
-/// Three running parties. Dropping it waits until all have ended.
-pub(crate) struct Crew {
+/// Running parties. Dropping it waits until all have ended.
+pub(crate) struct Pool {
     ended: Receiver<()>,
     _pool: ThreadPool,
 }
 
-impl Crew {
+impl Pool {
     /// Runs each party on a thread of its own, out of at least `threads`. One that panics ends; its thread goes on helping.
     ///
     /// # Errors
     /// The system has no such threads.
     pub fn start(
         threads: usize,
-        parties: [Box<dyn FnOnce() + Send>; 3],
+        parties: Vec<Box<dyn FnOnce() + Send>>,
     ) -> std::result::Result<Self, ThreadPoolBuildError> {
+        let running = parties.len();
         let pool = ThreadPoolBuilder::new()
             .num_threads(threads.max(parties.len()))
-            .thread_name(|i| if i < 3 { format!("party {i}") } else { format!("helper {i}") })
+            .thread_name(move |i| if i < running { format!("party {i}") } else { format!("helper {i}") })
             .panic_handler(|_| {})
             .build()?;
-        let (running, ended) = channel::<()>();
-        let parties = Mutex::new(parties.map(Some));
+        let (alive, ended) = channel::<()>();
+        let parties = Mutex::new(parties.into_iter().map(Some).collect::<Vec<_>>());
         pool.spawn_broadcast(move |thread| {
             // Dropped with the last thread's copy of this closure.
-            let _running = &running;
+            let _alive = &alive;
             let party = parties.lock().ok().and_then(|mut p| p.get_mut(thread.index()).and_then(Option::take));
             if let Some(party) = party {
                 party();
             }
         });
-        Ok(Crew { ended, _pool: pool })
+        Ok(Pool { ended, _pool: pool })
     }
 }
 
-impl Drop for Crew {
+impl Drop for Pool {
     fn drop(&mut self) {
         let _ = self.ended.recv();
     }
 }
 
-/// Does a piece of what is to be done in this thread's crew. False if there is none, or no crew.
+/// Does a piece of what is to be done in this thread's pool. False if there is none, or no pool.
 pub(crate) fn help() -> bool {
     rayon::yield_now() == Some(Yield::Executed)
 }
@@ -87,11 +88,11 @@ mod tests {
                 ended.fetch_add(1, Ordering::SeqCst);
             })
         };
-        drop(Crew::start(1, [waiting(), owner, waiting()]).unwrap());
+        drop(Pool::start(1, vec![waiting(), owner, waiting()]).unwrap());
         assert_eq!(ended.load(Ordering::SeqCst), 2);
         assert_eq!(pieces.load(Ordering::SeqCst), 2);
         assert!(helped.load(Ordering::SeqCst) > 100);
-        assert!(!help(), "no crew here");
+        assert!(!help(), "no pool here");
     }
 
     #[test]
@@ -101,7 +102,7 @@ mod tests {
             let ended = Arc::clone(&ended);
             Box::new(move || _ = ended.fetch_add(1, Ordering::SeqCst))
         };
-        drop(Crew::start(1, [quiet(), Box::new(|| panic!("planted")), quiet()]).unwrap());
+        drop(Pool::start(1, vec![quiet(), Box::new(|| panic!("planted")), quiet()]).unwrap());
         assert_eq!(ended.load(Ordering::SeqCst), 2);
     }
 }

@@ -1,0 +1,249 @@
+//! One party at work: what the client can ask of it ([`Job`]), what it answers ([`Answer`]), and the loop between the two.
+//!
+//! A job is data, so it can come from another thread or over a connection. A party sees its own shares and its neighbours' messages; what
+//! the client opens it hands out as shares.
+
+use crate::buffer::erase;
+use crate::clock::Phase;
+use crate::cost::Spent;
+use crate::error::{Error, Result};
+use crate::fault::{Fault, planted};
+use crate::nn::dense::LayerShare;
+use crate::nn::{heads, train};
+use crate::party::{Party, Record};
+use crate::protocol::input::Dealt;
+use crate::protocol::matmul::Left;
+use crate::share::{Factor, Share, same_shape};
+use serde::{Deserialize, Serialize};
+use spec::TrainSpec;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What the client asks of a party. All three get the same job at the same place of their order, each with its own shares.
+#[derive(Serialize, Deserialize)]
+pub enum Job {
+    /// Take these parameters: of each layer W, b, V_W, V_b.
+    Load(Vec<[Dealt; 4]>),
+    /// Take these shares of the parameters.
+    LoadShares(Vec<LayerShare>),
+    /// Hand out the shares of the parameters.
+    Shares,
+    /// Forget the data set and make room for one of so many rows.
+    NoData(usize),
+    /// These are the next rows of the data set.
+    MoreData(Dealt),
+    /// These are the labels of all its rows, one-hot.
+    Labels(Dealt),
+    /// Train on these rows of the data set, a list a step.
+    Train(Vec<Vec<u32>>),
+    /// Take one step on this batch.
+    Step {
+        /// The batch, (batch, in).
+        x: Dealt,
+        /// Its labels, one-hot.
+        y: Dealt,
+        /// Hand out probes and views of truncations.
+        record: bool,
+    },
+    /// Predict the classes of these rows.
+    Predict(Dealt),
+    /// Count the rows that are predicted as labelled, and add them to those counted since the last answer.
+    Count {
+        /// Rows, (rows, in).
+        x: Dealt,
+        /// Their labels, one-hot.
+        y: Dealt,
+        /// Hand out the sum.
+        last: bool,
+    },
+    /// Compute the head on given logits.
+    Head {
+        /// (batch, classes).
+        logits: Dealt,
+        /// One-hot, (batch, classes).
+        labels: Dealt,
+    },
+    /// Tell where the time went.
+    Times,
+    /// Tell what was spent.
+    Spent,
+    /// Panic, if this is party 1.
+    #[cfg(test)]
+    Panic,
+}
+
+/// What a party answers.
+#[derive(Serialize, Deserialize)]
+pub enum Answer {
+    /// It is done.
+    Done,
+    /// Shares of the parameters.
+    Shares(Vec<LayerShare>),
+    /// What a step cost, and what was recorded of it.
+    Step(Spent, Record),
+    /// What was spent.
+    Spent(Spent),
+    /// A share of what was asked for.
+    Share(Share),
+    /// Shares of a head's results.
+    Head(HeadShares, Record),
+    /// Where the time went.
+    Times(BTreeMap<Phase, Duration>),
+}
+
+/// One party's shares of a head's results.
+#[derive(Serialize, Deserialize)]
+pub struct HeadShares {
+    /// (batch, classes), scale f.
+    pub probabilities: Share,
+    /// (batch, classes), scale f.
+    pub gradient: Share,
+    /// Values, scale f, and indicators that they are finite, if the head has a loss.
+    pub loss: Option<(Share, Share)>,
+}
+
+/// A party and what it holds between jobs.
+pub struct Worker {
+    party: Party,
+    spec: TrainSpec,
+    layers: Vec<LayerShare>,
+    data: Option<Factor>,
+    labels: Option<Share>,
+    hits: Option<Share>,
+}
+
+impl Worker {
+    /// A party that holds nothing yet.
+    pub fn new(party: Party, spec: TrainSpec) -> Self {
+        Worker { party, spec, layers: Vec::new(), data: None, labels: None, hits: None }
+    }
+
+    /// Works until there are no more jobs, or one fails: then its neighbours are told why, for they would wait. Its memory is erased as far
+    /// as [`crate::buffer`] says.
+    pub fn work(mut self, mut next: impl FnMut() -> Option<Job>, mut answer: impl FnMut(Result<Answer>)) {
+        while let Some(job) = next() {
+            let done = self.perform(job);
+            let reason = done.as_ref().err().cloned();
+            if let Some(reason) = &reason {
+                self.party.stop(reason);
+            }
+            answer(done);
+            if reason.is_some() {
+                break;
+            }
+        }
+        drop(self);
+        erase();
+    }
+
+    /// Performs one job. The client knows what a party holds and checks every job before it sends it; what is refused here is refused
+    /// because client and party, or the parties, disagree.
+    fn perform(&mut self, job: Job) -> Result<Answer> {
+        match job {
+            Job::Load(layers) => self.load(layers)?,
+            Job::LoadShares(layers) => self.layers = layers,
+            Job::Shares => return Ok(Answer::Shares(self.layers.clone())),
+            Job::NoData(rows) => self.forget_data(rows)?,
+            Job::MoreData(x) => self.more_data(x)?,
+            Job::Labels(y) => self.labels = Some(y.share()?),
+            Job::Train(batches) => return self.train(&batches).map(Answer::Spent),
+            Job::Step { x, y, record } => return self.step(x, y, record),
+            Job::Predict(x) => {
+                let x = x.share()?;
+                return self.party.run(train::predict(&self.party, &self.layers, Left::from(&x))).map(Answer::Share);
+            }
+            Job::Count { x, y, last } => return self.count(x, y, last),
+            Job::Head { logits, labels } => return self.head(logits, labels),
+            Job::Times => return Ok(Answer::Times(self.party.times())),
+            Job::Spent => return Ok(Answer::Spent(self.party.spent())),
+            #[cfg(test)]
+            Job::Panic => assert!(self.party.id != crate::id::PartyId::P1, "planted"),
+        }
+        Ok(Answer::Done)
+    }
+
+    fn load(&mut self, layers: Vec<[Dealt; 4]>) -> Result<()> {
+        let layer = |[w, b, vw, vb]: [Dealt; 4]| {
+            let (weights, bias) = (w.share()?, b.share()?);
+            let (weight_velocity, bias_velocity) = (vw.share()?, vb.share()?);
+            Ok(LayerShare { weights, bias, weight_velocity, bias_velocity })
+        };
+        self.layers = layers.into_iter().map(layer).collect::<Result<_>>()?;
+        Ok(())
+    }
+
+    fn forget_data(&mut self, rows: usize) -> Result<()> {
+        (self.data, self.labels) = (None, None);
+        let inputs = self.spec.network.inputs();
+        if rows.checked_mul(inputs).is_none_or(|n| n > MOST_DATA) {
+            return Err(Error::misuse(format!(
+                "a data set of {rows} rows of {inputs}; {MOST_DATA} numbers are the most"
+            )));
+        }
+        self.data = Some(Factor::with_capacity(self.party.id, rows, inputs));
+        Ok(())
+    }
+
+    fn more_data(&mut self, x: Dealt) -> Result<()> {
+        let data = self.data.as_mut().ok_or_else(|| Error::misuse("rows of no data set"))?;
+        data.extend(&x.share()?)
+    }
+
+    fn train(&mut self, batches: &[Vec<u32>]) -> Result<Spent> {
+        let (Some(x), Some(y)) = (&self.data, &self.labels) else {
+            return Err(Error::misuse("no data shared; load_data first"));
+        };
+        let rows = x.rows.min(y.rows);
+        if let Some(bad) = batches.iter().flatten().find(|&&r| r as usize >= rows) {
+            return Err(Error::misuse(format!("row {bad} of a data set of {rows}")));
+        }
+        let before = self.party.spent();
+        for (k, rows) in batches.iter().enumerate() {
+            let stale = planted(Fault::StaleBatch) && k > 0 && k + 1 == batches.len();
+            let (x, y) = (x.gather(if stale { &batches[k - 1] } else { rows }), y.gather(rows));
+            self.party.run(train::step(&self.party, &self.spec, &mut self.layers, Left::from(&x), &y))?;
+        }
+        Ok(self.party.spent().since(&before))
+    }
+
+    fn step(&mut self, x: Dealt, y: Dealt, record: bool) -> Result<Answer> {
+        let (x, y, p) = (x.share()?, y.share()?, &self.party);
+        p.record(record);
+        let before = p.spent();
+        let done = p.run(train::step(p, &self.spec, &mut self.layers, Left::from(&x), &y));
+        let record = p.record(false);
+        done?;
+        Ok(Answer::Step(p.spent().since(&before), record))
+    }
+
+    fn count(&mut self, x: Dealt, y: Dealt, last: bool) -> Result<Answer> {
+        let (x, y, p) = (x.share()?, y.share()?, &self.party);
+        let mut hits = p.run(train::count_correct(p, &self.layers, Left::from(&x), &y))?;
+        if let Some(before) = self.hits.take() {
+            hits.add_assign(&before)?;
+        }
+        if last {
+            return Ok(Answer::Share(hits));
+        }
+        self.hits = Some(hits);
+        Ok(Answer::Done)
+    }
+
+    fn head(&self, logits: Dealt, labels: Dealt) -> Result<Answer> {
+        let (p, head, epsilon) = (&self.party, self.spec.head, self.spec.epsilon_units());
+        let (x, y) = (logits.share()?, labels.share()?);
+        same_shape("logits and labels", x.shape(), y.shape())?;
+        p.record(true);
+        let shares = p.run(async {
+            let out = heads::gradient(p, head, epsilon, &x, &y).await?;
+            let probabilities = heads::probabilities(p, &out).await?;
+            let loss = heads::loss(p, head, epsilon, &out, &x, &y).await?;
+            Ok(HeadShares { probabilities, gradient: out.gradient, loss })
+        });
+        let record = p.record(false);
+        Ok(Answer::Head(shares?, record))
+    }
+}
+
+/// Numbers of a data set that a party takes: 32 GiB of them.
+const MOST_DATA: usize = 1 << 32;

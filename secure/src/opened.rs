@@ -1,0 +1,84 @@
+//! What the client outside of the three parties holds in the clear: parameters, probes, roundings, the results of a head.
+
+use crate::cost::Spent;
+use crate::id::PartyId;
+use crate::net::recorded::Sent;
+use spec::ProbePoint;
+
+/// The opened parameters of one layer, row-major ring units.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayerUnits {
+    /// W, (in, out), scale f.
+    pub weights: Vec<i64>,
+    /// b, scale f.
+    pub bias: Vec<i64>,
+    /// V_W, (in, out), scale f + extra velocity bits.
+    pub weight_velocity: Vec<i64>,
+    /// V_b, scale f + extra velocity bits.
+    pub bias_velocity: Vec<i64>,
+}
+
+/// The opened parameters of a network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParameterUnits {
+    /// One entry a layer.
+    pub layers: Vec<LayerUnits>,
+}
+
+/// An opened probed tensor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Probe {
+    /// Which tensor.
+    pub point: ProbePoint,
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub cols: usize,
+    /// Row-major, at the point's scale.
+    pub units: Vec<i64>,
+}
+
+/// The rounding of one truncation, put together from the views of parties 0 and 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoundingRecord {
+    /// The truncation's name.
+    pub name: String,
+    /// Bits that were cut off.
+    pub shift: u32,
+    /// c of each element (empty with nearest rounding).
+    pub coins: Vec<bool>,
+    /// (index, e) of each element whose operand left the range so that the protocol's borrow was wrong.
+    pub wraps: Vec<(usize, i8)>,
+    /// V of each element, modulo 2^64.
+    pub operands: Vec<i64>,
+}
+
+/// What one recorded step produced.
+#[derive(Debug, Clone, Default)]
+pub struct StepReport {
+    /// Probed tensors, in the order of execution.
+    pub probes: Vec<Probe>,
+    /// Roundings, in the order of execution.
+    pub rounding: Vec<RoundingRecord>,
+    /// Which protocol of which party wrote which words of the messages.
+    pub sent: Vec<(PartyId, Sent)>,
+    /// The first party, if any, that drew the same words of a stream twice in this step: the call's number and the purpose.
+    pub reused: Option<String>,
+    /// What the step cost, all parties.
+    pub spent: Spent,
+    /// Wall time of the step.
+    pub seconds: f64,
+}
+
+/// A head on given logits.
+#[derive(Debug, Clone)]
+pub struct HeadReport {
+    /// (batch, classes), scale f.
+    pub probabilities: Vec<i64>,
+    /// Per row, scale f; the inner `None` is an infinite loss; `None` if the head has no loss.
+    pub loss: Option<Vec<Option<i64>>>,
+    /// (batch, classes), scale f.
+    pub gradient: Vec<i64>,
+    /// The rounding of every truncation.
+    pub rounding: Vec<RoundingRecord>,
+}

@@ -1,0 +1,478 @@
+//! Which part of the project may use which. Crates and modules have an order, lowest first; imports go down it only, and
+//! no files import each other in a circle.
+//!
+//! Read from the sources: every `use` and every path outside of tests. Cargo's dependencies are the first wall; this is
+//! the one inside a crate.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use syn::visit::{self, Visit};
+
+/// The crates, lowest first. A module stands for its file and for all files in its folder, unless they are listed themselves.
+const CRATES: [Crate; 6] = [
+    Crate { name: "spec", sources: "reference/spec/src", uses: &[], modules: &[] },
+    Crate { name: "reference", sources: "reference/src", uses: &["spec"], modules: &["batches", "f64", "fixed"] },
+    Crate {
+        name: "fixtures",
+        sources: "fixtures/src",
+        uses: &["spec"],
+        modules: &["error", "source", "idx", "dataset", "mnist", "paper"],
+    },
+    Crate {
+        name: "secure",
+        sources: "secure/src",
+        uses: &["spec"],
+        modules: &[
+            "clock", "cost", "crew", "words", "kernel", "fault", "error", "net", "prg", "share", "party", "join",
+            "protocol", "nn", "client", "engine", "testing",
+        ],
+    },
+    Crate {
+        name: "difftest",
+        sources: "difftest/src",
+        uses: &["spec", "reference", "fixtures", "secure"],
+        modules: &[
+            "error",
+            "statistics",
+            "config",
+            "model",
+            "operation",
+            "bound::interval",
+            "branch",
+            "bound",
+            "compare",
+            "failure",
+            "generate",
+            "watch",
+            "budget",
+            "check",
+            "lockstep",
+            "saved",
+            "freerun",
+            "restart",
+            "report",
+            "timing",
+            "functions",
+            "advise",
+            "golden",
+            "replay",
+            "faults",
+            "paper",
+        ],
+    },
+    Crate {
+        name: "program",
+        sources: "difftest/program/src",
+        uses: &["spec", "reference", "fixtures", "secure", "difftest"],
+        modules: &["cli"],
+    },
+];
+
+/// Modules that were written apart from each other and know nothing of each other.
+const APART: &[(&str, &str)] = &[("reference::f64", "reference::fixed")];
+
+/// Imports that go up or close a circle and are still to be removed: (file, imported file). Those that are gone leave the list.
+const TO_REMOVE: &[(&str, &str)] = &[
+    ("difftest/src/check/side.rs", "difftest/src/check/rounding.rs"),
+    ("difftest/src/check/side.rs", "difftest/src/check/transcript.rs"),
+    ("difftest/src/model.rs", "difftest/src/operation.rs"),
+    ("difftest/src/model/secure.rs", "difftest/src/freerun.rs"),
+    ("difftest/src/model/secure.rs", "difftest/src/operation.rs"),
+    ("difftest/src/report/budget.rs", "difftest/src/report/text.rs"),
+    ("difftest/src/report/html/paper.rs", "difftest/src/paper/cell.rs"),
+    ("difftest/src/report/html/paper.rs", "difftest/src/paper/claims.rs"),
+    ("difftest/src/report/html/paper.rs", "difftest/src/paper/result.rs"),
+    ("difftest/src/report/html/paper.rs", "difftest/src/paper/table1.rs"),
+    ("difftest/src/saved.rs", "difftest/src/report.rs"),
+    ("reference/src/f64/head.rs", "reference/src/f64/branch.rs"),
+    ("reference/src/f64/head.rs", "reference/src/f64/network.rs"),
+    ("reference/src/f64/sgd.rs", "reference/src/f64/network.rs"),
+    ("reference/src/fixed/monitor.rs", "reference/src/fixed/truncate.rs"),
+    ("secure/src/client.rs", "secure/src/engine.rs"),
+    ("secure/src/error.rs", "secure/src/party.rs"),
+    ("secure/src/net/memory.rs", "secure/src/party.rs"),
+    ("secure/src/net/recorded.rs", "secure/src/party.rs"),
+    ("secure/src/share/arithmetic.rs", "secure/src/party.rs"),
+    ("secure/src/share/boolean.rs", "secure/src/party.rs"),
+    ("secure/src/share/factor.rs", "secure/src/party.rs"),
+];
+
+struct Crate {
+    name: &'static str,
+    sources: &'static str,
+    /// Other crates of this project that it may use.
+    uses: &'static [&'static str],
+    /// Lowest first.
+    modules: &'static [&'static str],
+}
+
+/// The top of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// A source file by crate and path of modules: `secure::protocol::truncate`; the root is the crate's name alone.
+type Module = Vec<String>;
+
+/// Every module that has a file, with its parsed file, and the names that it passes on with `pub use`.
+struct Sources {
+    files: BTreeMap<Module, (String, syn::File)>,
+    passed_on: BTreeMap<(Module, String), Module>,
+    /// The same of every `use`: what a short name in a file stands for.
+    known: BTreeMap<(Module, String), Module>,
+}
+
+impl Sources {
+    fn read() -> Self {
+        let mut files = BTreeMap::new();
+        for c in &CRATES {
+            let folder = root().join(c.sources);
+            let mut found = Vec::new();
+            rust_files(&folder, &mut found);
+            for path in found {
+                let inside = path.strip_prefix(&folder).unwrap().with_extension("");
+                let mut module = vec![c.name.to_string()];
+                module.extend(inside.iter().map(|part| part.to_str().unwrap().to_string()));
+                if ["lib", "main"].contains(&module[1].as_str()) {
+                    module.truncate(1);
+                }
+                let text = fs::read_to_string(&path).unwrap();
+                let name = path.strip_prefix(root()).unwrap().display().to_string();
+                let file = syn::parse_file(&text).unwrap_or_else(|e| panic!("{name}: {e}"));
+                files.insert(module, (name, file));
+            }
+        }
+        let for_tests: BTreeSet<Module> =
+            files.iter().flat_map(|(module, (_, file))| modules_for_tests(module, file)).collect();
+        files.retain(|module: &Module, _| !(1..=module.len()).any(|n| for_tests.contains(&module[..n])));
+        let mut sources = Sources { files, passed_on: BTreeMap::new(), known: BTreeMap::new() };
+        let (mut known, mut passed_on) = (BTreeMap::new(), BTreeMap::new());
+        for (module, (_, file)) in &sources.files {
+            for item in &file.items {
+                if let syn::Item::Use(item) = item {
+                    let private = matches!(item.vis, syn::Visibility::Inherited);
+                    let mut paths = Vec::new();
+                    flatten(&item.tree, &mut Vec::new(), &mut paths);
+                    for path in paths {
+                        if let Some((full, name)) = sources.absolute(module, &path.0).zip(path.1) {
+                            if !private {
+                                passed_on.insert((module.clone(), name.clone()), full.clone());
+                            }
+                            known.insert((module.clone(), name), full);
+                        }
+                    }
+                }
+            }
+        }
+        (sources.known, sources.passed_on) = (known, passed_on);
+        sources
+    }
+
+    /// A path as written in `module`, from its crate's name on; `None` for names of other crates and of the language.
+    fn absolute(&self, module: &Module, path: &[String]) -> Option<Module> {
+        let mut at = match path.first()?.as_str() {
+            "crate" => vec![module[0].clone()],
+            "self" => module.clone(),
+            "super" => module[..module.len() - 1].to_vec(),
+            name if CRATES.iter().any(|c| c.name == name) && !self.is_module(module, name) => vec![name.to_string()],
+            name if self.is_module(module, name) => [&module[..], &[name.to_string()]].concat(),
+            name => self.known.get(&(module.clone(), name.to_string()))?.clone(),
+        };
+        for part in &path[1..] {
+            if part == "super" {
+                at.pop();
+            } else if part != "self" {
+                at.push(part.clone());
+            }
+        }
+        Some(at)
+    }
+
+    fn is_module(&self, module: &[String], name: &str) -> bool {
+        self.files.contains_key(&[module, &[name.to_string()]].concat())
+    }
+
+    /// The file that a path from a crate's name on leads to, through what files on the way pass on.
+    fn owner(&self, path: &[String]) -> Option<Module> {
+        let mut path = path.to_vec();
+        for _ in 0..8 {
+            let length = (1..=path.len()).rev().find(|&n| self.files.contains_key(&path[..n]))?;
+            let Some(name) = path.get(length) else { return Some(path) };
+            match self.passed_on.get(&(path[..length].to_vec(), name.clone())) {
+                Some(target) if target[..] != path[..=length] => path = [&target[..], &path[length + 1..]].concat(),
+                _ => return Some(path[..length].to_vec()),
+            }
+        }
+        None
+    }
+
+    /// The files that each file imports.
+    fn imports(&self) -> BTreeMap<&Module, BTreeSet<Module>> {
+        self.files
+            .iter()
+            .map(|(module, (_, file))| {
+                let mut paths = Paths::default();
+                paths.visit_file(file);
+                let targets = paths
+                    .0
+                    .iter()
+                    .filter_map(|path| self.owner(&self.absolute(module, path)?))
+                    .filter(|target| target != module)
+                    .collect();
+                (module, targets)
+            })
+            .collect()
+    }
+
+    fn file(&self, module: &Module) -> &str {
+        &self.files[module].0
+    }
+}
+
+fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The modules that a file declares for tests only.
+fn modules_for_tests(module: &Module, file: &syn::File) -> Vec<Module> {
+    let of_tests = |item: &syn::Item| match item {
+        syn::Item::Mod(item) if for_tests(&item.attrs) => Some([&module[..], &[item.ident.to_string()]].concat()),
+        _ => None,
+    };
+    file.items.iter().filter_map(of_tests).collect()
+}
+
+/// Paths of a tree of `use`, each with the name that it gets.
+fn flatten(tree: &syn::UseTree, at: &mut Vec<String>, found: &mut Vec<(Vec<String>, Option<String>)>) {
+    match tree {
+        syn::UseTree::Path(path) => {
+            at.push(path.ident.to_string());
+            flatten(&path.tree, at, found);
+            at.pop();
+        }
+        syn::UseTree::Name(name) => {
+            let name = name.ident.to_string();
+            let named = if name == "self" { at.last().cloned() } else { Some(name.clone()) };
+            found.push(([&at[..], &[name]].concat(), named));
+        }
+        syn::UseTree::Rename(rename) => {
+            found.push(([&at[..], &[rename.ident.to_string()]].concat(), Some(rename.rename.to_string())));
+        }
+        syn::UseTree::Glob(_) => found.push((at.clone(), None)),
+        syn::UseTree::Group(group) => group.items.iter().for_each(|tree| flatten(tree, at, found)),
+    }
+}
+
+/// Every path of a file but those under `#[cfg(test)]`.
+#[derive(Default)]
+struct Paths(BTreeSet<Vec<String>>);
+
+fn for_tests(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|a| {
+        a.path().is_ident("test")
+            || a.path().is_ident("cfg") && a.parse_args::<syn::Path>().is_ok_and(|p| p.is_ident("test"))
+    })
+}
+
+impl<'a> Visit<'a> for Paths {
+    fn visit_item_mod(&mut self, item: &'a syn::ItemMod) {
+        if !for_tests(&item.attrs) {
+            visit::visit_item_mod(self, item);
+        }
+    }
+
+    fn visit_item_fn(&mut self, item: &'a syn::ItemFn) {
+        if !for_tests(&item.attrs) {
+            visit::visit_item_fn(self, item);
+        }
+    }
+
+    fn visit_item_impl(&mut self, item: &'a syn::ItemImpl) {
+        if !for_tests(&item.attrs) {
+            visit::visit_item_impl(self, item);
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'a syn::ImplItemFn) {
+        if !for_tests(&item.attrs) {
+            visit::visit_impl_item_fn(self, item);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'a syn::ItemUse) {
+        if !for_tests(&item.attrs) {
+            let mut found = Vec::new();
+            flatten(&item.tree, &mut Vec::new(), &mut found);
+            self.0.extend(found.into_iter().map(|(path, _)| path));
+        }
+    }
+
+    fn visit_path(&mut self, path: &'a syn::Path) {
+        if path.segments.len() > 1 {
+            self.0.insert(path.segments.iter().map(|s| s.ident.to_string()).collect());
+        }
+        visit::visit_path(self, path);
+    }
+
+    /// The inside of a macro is no syntax yet: every `a::b::c` in it counts.
+    fn visit_macro(&mut self, item: &'a syn::Macro) {
+        let text = item.tokens.to_string().replace(" :: ", "::");
+        let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
+        for word in words.filter(|w| w.contains("::")) {
+            self.0.insert(word.split("::").map(String::from).collect());
+        }
+        visit::visit_macro(self, item);
+    }
+}
+
+/// Whether `module` is `room` or inside its folder.
+fn inside(module: &[String], room: &[&str]) -> bool {
+    module.len() >= room.len() && module.iter().zip(room).all(|(a, b)| a == b)
+}
+
+/// Where a module stands in its crate's order: the longest entry that holds it. The root of a crate stands lowest.
+fn place(module: &Module) -> Option<usize> {
+    let c = CRATES.iter().find(|c| c.name == module[0]).expect("files are read by crate");
+    if module.len() == 1 || c.modules.is_empty() {
+        return Some(0);
+    }
+    let split = |room: &'static str| room.split("::").collect::<Vec<_>>();
+    let holds = |room: &&'static str| inside(&module[1..], &split(room));
+    let room = c.modules.iter().filter(|room| holds(room)).max_by_key(|room| room.len())?;
+    c.modules.iter().position(|m| m == room).map(|n| n + 1)
+}
+
+/// Arrows that count: not those from the file of a module to files of its own folder, which it passes on.
+fn arrows(sources: &Sources) -> Vec<(Module, Module)> {
+    let mut arrows = Vec::new();
+    for (from, targets) in sources.imports() {
+        arrows.extend(targets.into_iter().filter(|to| !to.starts_with(from)).map(|to| (from.clone(), to)));
+    }
+    arrows
+}
+
+fn to_be_removed(sources: &Sources, (from, to): &(Module, Module)) -> bool {
+    TO_REMOVE.contains(&(sources.file(from), sources.file(to)))
+}
+
+#[test]
+fn every_module_has_its_place_in_the_order() {
+    let sources = Sources::read();
+    assert!(sources.files.len() > 150, "the sources were found: {}", sources.files.len());
+    for (module, (file, _)) in &sources.files {
+        assert!(place(module).is_some(), "{file} has no place in CRATES: put it below everything that uses it");
+    }
+    for c in &CRATES {
+        for room in c.modules {
+            let module: Module = [c.name].into_iter().chain(room.split("::")).map(String::from).collect();
+            assert!(sources.files.contains_key(&module), "{room} of {} is gone: take it out of CRATES", c.name);
+        }
+    }
+}
+
+#[test]
+fn imports_go_down() {
+    let sources = Sources::read();
+    let mut wrong = String::new();
+    for arrow in arrows(&sources) {
+        let (from, to) = &arrow;
+        let down = if from[0] == to[0] {
+            place(from) >= place(to)
+        } else {
+            CRATES.iter().any(|c| c.name == from[0] && c.uses.contains(&to[0].as_str()))
+        };
+        if !down && !to_be_removed(&sources, &arrow) {
+            let _ = writeln!(wrong, "{} imports {}, which stands above it", sources.file(from), sources.file(to));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+#[test]
+fn what_was_written_apart_stays_apart() {
+    let sources = Sources::read();
+    for (from, to) in arrows(&sources) {
+        for (a, b) in APART.iter().flat_map(|&(a, b)| [(a, b), (b, a)]) {
+            let is = |module: &Module, name: &str| inside(module, &name.split("::").collect::<Vec<_>>());
+            assert!(!(is(&from, a) && is(&to, b)), "{} imports {}", sources.file(&from), sources.file(&to));
+        }
+    }
+}
+
+#[test]
+fn no_files_import_each_other_in_a_circle() {
+    let sources = Sources::read();
+    let mut graph: petgraph::graphmap::DiGraphMap<&str, ()> = petgraph::graphmap::DiGraphMap::new();
+    let arrows = arrows(&sources);
+    for arrow in arrows.iter().filter(|arrow| !to_be_removed(&sources, arrow)) {
+        graph.add_edge(sources.file(&arrow.0), sources.file(&arrow.1), ());
+    }
+    let circles: Vec<_> = petgraph::algo::tarjan_scc(&graph).into_iter().filter(|files| files.len() > 1).collect();
+    assert!(circles.is_empty(), "files that import each other in a circle: {circles:#?}");
+}
+
+#[test]
+fn what_is_to_be_removed_is_still_there() {
+    let sources = Sources::read();
+    let files: BTreeSet<_> =
+        arrows(&sources).iter().map(|(a, b)| (sources.file(a).to_string(), sources.file(b).to_string())).collect();
+    for (from, to) in TO_REMOVE {
+        assert!(
+            files.contains(&(from.to_string(), to.to_string())),
+            "{from} no longer imports {to}: take it out of TO_REMOVE"
+        );
+    }
+}
+
+/// A user's test of an engine compiles no command line.
+#[test]
+fn the_libraries_have_no_command_line() {
+    for c in CRATES.iter().filter(|c| c.name != "program") {
+        let manifest = root().join(c.sources).join("../Cargo.toml");
+        let text = fs::read_to_string(&manifest).unwrap();
+        for name in ["clap", "indicatif"] {
+            assert!(!text.lines().any(|line| line.starts_with(name)), "{} depends on {name}", manifest.display());
+        }
+    }
+}
+
+/// Cargo finds the files of tests/ only by name, because the program's package is in a folder of its own.
+#[test]
+fn every_file_of_tests_is_run() {
+    let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap();
+    for entry in fs::read_dir(root().join("tests")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "rs") {
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            let line = format!("path = \"../../tests/{name}.rs\"");
+            assert!(manifest.contains(&line), "difftest/program/Cargo.toml lacks the test {name}: {line}");
+        }
+    }
+}
+
+/// The reading itself: a file's imports are found however they are written.
+#[test]
+fn imports_are_found_in_every_form() {
+    let file: syn::File = syn::parse_quote! {
+        use crate::a::{self, b::C as D, e::*};
+        #[cfg(test)]
+        mod tests { use crate::never; }
+        fn f(x: crate::g::H) -> i::J { mac!(crate::k::l(1)); x }
+        #[cfg(feature = "m")]
+        use super::n;
+    };
+    let mut paths = Paths::default();
+    paths.visit_file(&file);
+    let found: Vec<String> = paths.0.iter().map(|p| p.join("::")).collect();
+    let wanted = ["crate::a::b::C", "crate::a::e", "crate::a::self", "crate::g::H", "crate::k::l", "i::J", "super::n"];
+    assert_eq!(found, wanted);
+}
