@@ -3,7 +3,8 @@
 
 pub mod shrink;
 
-use crate::check::{self, Check, Judge, Outcome, error_bound};
+use crate::check::judge::{self, Judge};
+use crate::check::{Check, Outcome, comparison};
 use crate::config::Config;
 use crate::error::Error;
 use crate::run::lockstep::Lockstep;
@@ -29,8 +30,8 @@ fn trace<S: Opens>(file: &StepFile, side: &mut S) -> Result<Trace, Error> {
 
 /// The verdicts of those checks that `judge` the step.
 fn judged(config: &Config, trace: &Trace, judge: impl Fn(&dyn Check) -> bool) -> Result<Vec<Outcome>, Error> {
-    let checks = check::all(config).into_iter().filter(|check| judge(check.as_ref())).collect();
-    let mut judge = Judge::new(config, checks, error_bound::elements(&trace.spec));
+    let checks = judge::all(config).into_iter().filter(|check| judge(check.as_ref())).collect();
+    let mut judge = Judge::new(config, checks, comparison::elements(&trace.spec));
     judge.see(trace)?;
     Ok(judge.finish())
 }

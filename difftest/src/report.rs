@@ -4,6 +4,7 @@ pub mod budget;
 #[cfg(feature = "html")]
 pub mod html;
 pub mod json;
+pub mod number;
 pub mod text;
 
 use crate::check::{Outcome, divergence::Verdict};

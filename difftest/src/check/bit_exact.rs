@@ -1,6 +1,6 @@
 //! `bit-exact`: the secure result is the integer model's, in every element of every probed tensor.
 
-use super::error_bound::Judged;
+use super::comparison::Judged;
 use super::{Check, Outcome};
 use crate::compare::{first_difference, place};
 use crate::config::Config;

@@ -3,7 +3,7 @@
 //! 1/eps for the heads with a threshold (|1/S - 1/x_t| < 1/x_t <= 1/eps; section 3 of arXiv 2011.11202), 1/e for `relu-eps`, and 1
 //! for softmax and relu-grad, whose gradients are differences of probabilities. Exactly in f64; the secure side may add its error bound.
 
-use super::error_bound::Judged;
+use super::comparison::Judged;
 use super::{Check, Outcome};
 use crate::bound::network::Bounded;
 use crate::compare::{place, real};

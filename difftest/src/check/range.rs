@@ -1,6 +1,6 @@
 //! `range`: no operand of the fixed-point arithmetic left the range in which it is exact, as seen by the integer model's monitor.
 
-use super::error_bound::Judged;
+use super::comparison::Judged;
 use super::{Check, Outcome};
 use crate::config::Config;
 use crate::trace::Trace;

@@ -1,5 +1,6 @@
 //! The report as text.
 
+use super::number::short;
 use super::{Report, TensorRow, budget};
 use crate::config::{Config, Mode};
 use crate::explain::health;
@@ -51,15 +52,6 @@ pub fn heading(config: &Config) -> String {
         );
     }
     out
-}
-
-/// A number in at most eight places.
-pub(super) fn short(v: f64) -> String {
-    match v {
-        0.0 => "0".into(),
-        v if (0.001..99_999.5).contains(&v.abs()) => format!("{v:.3}"),
-        v => format!("{v:.2e}"),
-    }
 }
 
 fn table(rows: &[TensorRow], f: u32) -> String {

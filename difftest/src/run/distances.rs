@@ -1,6 +1,6 @@
 //! Distances between the tested and the real side, gathered over the judged steps of a run.
 
-use crate::check::error_bound::{Comparisons, Judged, merge};
+use crate::check::comparison::{Comparisons, Judged, merge};
 use crate::compare::{self, Verdict, real};
 use crate::config::Config;
 use crate::trace::Trace;

@@ -4,9 +4,10 @@
 //! between two secure runs, the coins explain it. Divergence is looked for at every step of the plaintext sides, and of the secure
 //! side where its weights are opened, about twenty times a run.
 
+use crate::check::Outcome;
 use crate::check::divergence::{self, Divergence, Ending};
+use crate::check::judge::Judge;
 use crate::check::range::Range;
-use crate::check::{Judge, Outcome};
 use crate::checkpoint::Trained;
 use crate::config::Config;
 use crate::error::Error;

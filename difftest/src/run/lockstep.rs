@@ -3,7 +3,8 @@
 use super::distances::Distances;
 use super::training::Training;
 use crate::check::divergence::{self, Ending};
-use crate::check::{self, Judge, Outcome, error_bound};
+use crate::check::judge::{self, Judge};
+use crate::check::{Outcome, comparison};
 use crate::config::Config;
 use crate::error::Error;
 use crate::evaluation::Evaluation;
@@ -136,8 +137,8 @@ pub fn run<S: Opens>(
     mut seen: impl FnMut(Trace, bool),
 ) -> Result<Findings, Error> {
     let spec = &config.spec;
-    let elements = error_bound::elements(spec).saturating_mul(config.steps as u64);
-    let mut judge = Judge::new(config, check::all(config), elements);
+    let elements = comparison::elements(spec).saturating_mul(config.steps as u64);
+    let mut judge = Judge::new(config, judge::all(config), elements);
     let mut training = Training::new(["real", "integer", tested.name()], spec);
     let (mut distances, mut budgets) = (Distances::default(), Vec::new());
     let start = (0, generate::initial(spec, config.seed)?);
@@ -269,7 +270,7 @@ mod tests {
                 }
                 assert!(found.distances.tensors.values().all(|c| c.elements > 0));
                 let compared: u64 = found.distances.tensors.values().map(|c| c.elements).sum();
-                assert_eq!(compared, 3 * error_bound::elements(&config.spec), "{head}");
+                assert_eq!(compared, 3 * comparison::elements(&config.spec), "{head}");
             }
         }
     }

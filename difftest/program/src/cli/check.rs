@@ -2,7 +2,7 @@
 
 use super::training::Flags;
 use super::{Verdict, one_of, print};
-use difftest::check::error_bound;
+use difftest::check::comparison;
 use difftest::checkpoint::Trained;
 use difftest::config::{self, Config, Length, Mode};
 use difftest::error::Error;
@@ -93,7 +93,7 @@ impl Args {
         let spec = TrainSpec { fixed, ..spec };
         spec.validate()?;
         let length = match (self.steps, self.epochs, self.step) {
-            _ if self.long => Length::Steps(LONG.div_ceil(error_bound::elements(&spec)) as usize),
+            _ if self.long => Length::Steps(LONG.div_ceil(comparison::elements(&spec)) as usize),
             (Some(n), ..) => Length::Steps(n),
             (None, Some(n), _) => Length::Epochs(n),
             (None, None, Some(step)) => Length::Steps(step.saturating_add(1)),

@@ -3,7 +3,7 @@
 use super::plot::{Plot, Series, Stroke, legend};
 use super::{Cell, Page, Table, escape};
 use crate::explain::health;
-use crate::report::{Report, text};
+use crate::report::{Report, number, text};
 use crate::side::Spent;
 
 /// The whole page.
@@ -111,8 +111,8 @@ fn training(page: &mut Page, report: &Report) {
         let verdict = report.divergence.iter().find(|d| d.side == w.side).map(|d| d.verdict.to_string());
         let numbers = [
             health::losses(w.loss),
-            text::short(w.largest_logit),
-            text::short(w.largest_weight),
+            number::short(w.largest_logit),
+            number::short(w.largest_weight),
             health::dead_units(&w.layers),
             health::percentages(&w.layers, |l| l.vanishing),
             health::percentages(&w.layers, |l| l.stuck),
