@@ -3,6 +3,7 @@
 
 pub mod distances;
 pub mod free;
+pub mod head;
 pub mod lockstep;
 pub mod restart;
 pub mod training;
