@@ -25,8 +25,8 @@ const CRATES: [Crate; 6] = [
         sources: "secure/src",
         uses: &["spec"],
         modules: &[
-            "clock", "cost", "crew", "words", "kernel", "fault", "error", "net", "prg", "share", "party", "join",
-            "protocol", "nn", "client", "engine", "testing",
+            "clock", "cost", "pool", "buffer", "kernel", "fault", "id", "error", "net", "prg", "share", "party",
+            "join", "protocol", "nn", "opened", "client", "engine", "testing",
         ],
     },
     Crate {
@@ -35,8 +35,8 @@ const CRATES: [Crate; 6] = [
         uses: &["spec", "reference", "fixtures", "secure"],
         modules: &[
             "error",
-            "statistics",
             "output",
+            "statistics",
             "config",
             "explain::origin",
             "side",
@@ -44,10 +44,10 @@ const CRATES: [Crate; 6] = [
             "branch",
             "bound",
             "compare",
-            "failure",
             "generate",
             "evaluation",
             "trace",
+            "failure",
             "explain",
             "check",
             "experiment",
@@ -83,14 +83,6 @@ const TO_REMOVE: &[(&str, &str)] = &[
     ("reference/src/f64/head.rs", "reference/src/f64/branch.rs"),
     ("reference/src/f64/head.rs", "reference/src/f64/network.rs"),
     ("reference/src/f64/sgd.rs", "reference/src/f64/network.rs"),
-    ("reference/src/fixed/monitor.rs", "reference/src/fixed/truncate.rs"),
-    ("secure/src/client.rs", "secure/src/engine.rs"),
-    ("secure/src/error.rs", "secure/src/party.rs"),
-    ("secure/src/net/memory.rs", "secure/src/party.rs"),
-    ("secure/src/net/recorded.rs", "secure/src/party.rs"),
-    ("secure/src/share/arithmetic.rs", "secure/src/party.rs"),
-    ("secure/src/share/boolean.rs", "secure/src/party.rs"),
-    ("secure/src/share/factor.rs", "secure/src/party.rs"),
 ];
 
 struct Crate {

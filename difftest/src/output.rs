@@ -70,7 +70,7 @@ pub fn write(path: &Path, contents: &[u8]) -> Result<(), Error> {
     place(path, contents, false)
 }
 
-/// Writes a file as [`write`] does, readable by its owner only.
+/// Writes a file as [`write()`] does, readable by its owner only.
 ///
 /// # Errors
 /// Names the file.

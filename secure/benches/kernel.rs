@@ -1,10 +1,12 @@
 //! The hot loops beside what they can be compared with: `cargo bench -p difftest-secure --bench kernel`.
 //!
-//! Matrix products are reported in multiply-adds per second, packing included, one thread. `f64` is `matrixmultiply::dgemm` on the same shape, with AVX2
-//! and FMA as in the plaintext side of this project, or with AVX-512 under `--features f64-avx512`.
+//! Matrix products are reported in multiply-adds per second, packing included, one thread. `f64` is
+//! `matrixmultiply::dgemm` on the same shape, with AVX2 and FMA as in the plaintext side of this project, or with
+//! AVX-512 under `--features f64-avx512`.
 //!
-//! `cargo bench -q -p difftest-secure --bench kernel -- --ratios` prints the products alone as JSON: every kernel and f64 in turn, the shortest of many
-//! runs of each, which other work on the machine disturbs least. Such results are kept in `docs/benchmarks/`.
+//! `cargo bench -q -p difftest-secure --bench kernel -- --ratios` prints the products alone as JSON: every kernel and
+//! f64 in turn, the shortest of many runs of each, which other work on the machine disturbs least. Such results are
+//! kept in `docs/benchmarks/`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use rand::{Rng, SeedableRng};
@@ -25,8 +27,8 @@ fn available() -> impl Iterator<Item = Kernel> {
 /// Name, m, k, n, whether A and B are stored transposed.
 type Shape = (&'static str, usize, usize, usize, bool, bool);
 
-/// The products of a training step of 128 images: forward, weight gradients (A transposed), back-propagated gradients (B transposed), with hidden layers of
-/// 128 and, as `only layer`, without; and a large batch.
+/// The products of a training step of 128 images: forward, weight gradients (A transposed), back-propagated gradients
+/// (B transposed), with hidden layers of 128 and, as `only layer`, without; and a large batch.
 const SHAPES: [Shape; 10] = [
     ("forward", 128, 784, 128, false, false),
     ("weight gradient", 784, 128, 128, true, false),

@@ -1,9 +1,10 @@
-//! The hot loops of three-party training, on plain `u64` slices: matrix products over Z_2^64, of words and of bits with words, bit planes, pseudorandom
-//! words.
+//! The hot loops of three-party training, on plain `u64` slices: matrix products over Z_2^64, of words and of bits with
+//! words, bit planes, pseudorandom words.
 //!
-//! Everything here is exact, so every kernel gives the same bits; which one runs is chosen once, at run time, from what the processor has, or
-//! by the variable `SECURE_KERNEL=portable|neon|avx2|avx512|ifma|amx`. Each kernel that needs `unsafe` is one file behind a safe function. The kernels
-//! know nothing of sharing, fixed point or threads of a protocol.
+//! Everything here is exact, so every kernel gives the same bits; which one runs is chosen once, at run time, from what
+//! the processor has, or by the variable `SECURE_KERNEL=portable|neon|avx2|avx512|ifma|amx`. Each kernel that needs
+//! `unsafe` is one file behind a safe function. The kernels know nothing of sharing, fixed point or threads of a
+//! protocol.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -57,7 +58,8 @@ pub enum Kernel {
     Avx2,
     /// 512-bit vectors with `vpmullq`; bit planes and AES in 512-bit vectors as well.
     Avx512,
-    /// As `Avx512`, but with 52-bit multiply-accumulates in the matrix product, for processors where `vpmullq` is three operations.
+    /// As `Avx512`, but with 52-bit multiply-accumulates in the matrix product, for processors where `vpmullq` is three
+    /// operations.
     Ifma,
     /// Int8 tiles on byte limbs; everything else, and products too thin for the tiles, as `Avx512`.
     Amx,
@@ -121,14 +123,15 @@ impl Kernel {
         }
     }
 
-    /// The fastest kernel of this machine: the last of [`ALL`](Self::ALL) that is available, [`Ifma`](Self::Ifma) on Intel's processors only.
+    /// The fastest kernel of this machine: the last of [`ALL`](Self::ALL) that is available, [`Ifma`](Self::Ifma) on
+    /// Intel's processors only.
     pub fn best() -> Kernel {
         let pays = |kernel: &Kernel| *kernel != Kernel::Ifma || ifma_pays();
         Self::ALL.into_iter().rev().filter(pays).find(|k| k.is_available()).unwrap_or(Kernel::Portable)
     }
 
-    /// The kernel to use: what `SECURE_KERNEL` names, else the fastest. To be called once at start, so that a wrong name is an error there;
-    /// the variable is read once per process.
+    /// The kernel to use: what `SECURE_KERNEL` names, else the fastest. To be called once at start, so that a wrong
+    /// name is an error there; the variable is read once per process.
     pub fn select() -> Result<Kernel, SelectError> {
         static CHOICE: OnceLock<Result<Kernel, SelectError>> = OnceLock::new();
         CHOICE
@@ -154,14 +157,17 @@ impl Kernel {
         kernel.why_not().map_or(Ok(kernel), |why| Err(SelectError::Unavailable(kernel, why)))
     }
 
-    /// `out = A · B`, or `out += A · B` if `accumulate`, over Z_2^64 (everything wraps): A is m × k, B is k × n, `out` is m × n row-major.
+    /// `out = A · B`, or `out += A · B` if `accumulate`, over Z_2^64 (everything wraps): A is m × k, B is k × n, `out`
+    /// is m × n row-major.
     ///
-    /// Panics if the shapes do not fit or if the kernel is not available: both are faults of the caller, not of any input.
+    /// Panics if the shapes do not fit or if the kernel is not available: both are faults of the caller, not of any
+    /// input.
     pub fn matmul(self, a: View, b: View, out: &mut [u64], accumulate: bool) {
         self.matmul_in(1, a, b, out, accumulate);
     }
 
-    /// The same in up to `pieces` pieces, for the threads of the rayon pool that it is called in. The result does not depend on their number.
+    /// The same in up to `pieces` pieces, for the threads of the rayon pool that it is called in. The result does not
+    /// depend on their number.
     pub fn matmul_in(self, pieces: usize, a: View, b: View, out: &mut [u64], accumulate: bool) {
         let ((m, k), (depth, n)) = (a.shape(), b.shape());
         assert_eq!(k, depth, "a {m} × {k} matrix cannot be multiplied by a {depth} × {n} one");

@@ -5,7 +5,7 @@
 //! error      one truncation an element of Z and of G'; dW and db are exact
 //! source     arithmetic, sections 4 and 11
 
-use super::monitor::UNREDUCED_LIMIT;
+use super::truncate::UNREDUCED_LIMIT;
 use super::truncate::trunc;
 use super::{Arithmetic, ModelError, Unreduced, compare};
 use ndarray::{Array1, Array2, ArrayView2, Axis};

@@ -2,12 +2,9 @@
 //!
 //! The model goes on with wrapping arithmetic after a violation; the monitor is how a run that diverges says when and why.
 
-use super::Unreduced;
+use super::truncate::{UNREDUCED_LIMIT, Unreduced};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-
-/// First magnitude of an unreduced value that is out of range, 2^62.
-pub const UNREDUCED_LIMIT: i64 = 1 << 62;
 
 /// One operand outside its range.
 #[derive(Debug, Clone, PartialEq, Eq)]

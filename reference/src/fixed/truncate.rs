@@ -5,11 +5,13 @@
 //! error      probabilistic: in (-1, 1) result units, mean 0; nearest: in (-1/2, 1/2]  (proven; exhaustive on a 12-bit ring)
 //! source     arithmetic, section 2; compare Catrina and Saxena (FC 2010), section 3
 
-use super::monitor::UNREDUCED_LIMIT;
 use super::tape::{Replayed, Rounded};
 use super::{Arithmetic, Coins, ModelError};
 use rand::RngCore;
 use spec::Rounding;
+
+/// First magnitude of an unreduced value that is out of range, 2^62.
+pub const UNREDUCED_LIMIT: i64 = 1 << 62;
 
 /// Bound on |trunc(V, s) - V / 2^s| in result units; proven. Probabilistic rounding stays strictly below.
 pub const fn error_units(rounding: Rounding) -> f64 {

@@ -1,17 +1,21 @@
 //! The AMX kernel: 64-bit products from 8-bit ones on int8 tiles.
 //!
-//! computes   with byte limbs x = sum_i x_i 2^8i, y likewise: x y mod 2^64 = sum over i + j <= 7 of x_i y_j 2^8(i+j), 36 limb products. The sum
-//!            C_s over i + j = s and the whole depth is one tile accumulator; the result is sum_s C_s 2^8s, wrapping
+//! computes   with byte limbs x = sum_i x_i 2^8i, y likewise: x y mod 2^64 = sum over i + j <= 7 of x_i y_j 2^8(i+j),
+//!            36 limb products. The sum C_s over i + j = s and the whole depth is one tile accumulator; the result is
+//!            sum_s C_s 2^8s, wrapping
 //! headroom   C_s < 8 · depth · 255^2 < 2^32 for depth <= 8192; a block has at most `DEPTH` = 1024
-//! layout     A: 16 rows × 64 depths of one limb; B: 16 groups of four depths × 16 columns (`TDPBUUD` adds four byte products). Every tile is
-//!            one aligned kilobyte in the order of use: with strided tiles the loads, not the products, set the pace
+//! layout     A: 16 rows × 64 depths of one limb; B: 16 groups of four depths × 16 columns (`TDPBUUD` adds four byte
+//!            products). Every tile is one aligned kilobyte in the order of use: with strided tiles the loads, not the
+//!            products, set the pace
 //! source     Intel Architecture Instruction Set Extensions Programming Reference (319433), chapter on AMX
 //!
-//! Everything but the instructions themselves ([`unit`]) is safe and generic over [`TileUnit`], so that the tests run it with an emulation
-//! on any processor.
+//! Everything but the instructions themselves ([`unit`]) is safe and generic over [`TileUnit`], so that the tests run
+//! it with an emulation on any processor.
 
 #[cfg(test)]
 pub(super) mod emulated;
+#[cfg(all(test, target_os = "linux"))]
+pub(super) mod trapped;
 mod unit;
 
 use super::blocked::Plan;
@@ -26,21 +30,18 @@ use unit::{Amx, Permission};
 #[repr(C, align(64))]
 pub(super) struct Tile([u8; 1024]);
 
-/// A tile machine with four accumulators, one A register and two B registers.
+/// What a block needs of a tile machine.
 pub(super) trait TileUnit {
     /// Byte limb i of 64 values, for i = 0..8.
     fn split(&self, values: &[u64; 64]) -> [[u8; 64]; 8];
-    /// Clears the accumulators.
-    fn clear(&mut self);
-    /// Loads the A register.
-    fn load_a(&mut self, tile: &Tile);
-    /// Loads B register `slot` (0 or 1).
-    fn load_b(&mut self, slot: usize, tile: &Tile);
-    /// `TDPBUUD`: accumulator[m][n] += sum over k < 16, t < 4 of A[m][4 k + t] B[k][4 n + t].
-    fn dot(&mut self, accumulator: usize, slot: usize);
-    /// Stores an accumulator, 16 × 16.
-    fn store(&mut self, accumulator: usize, sums: &mut [[u32; 16]; 16]);
+    /// `sums[s]` = C_s of a 16 × 16 block: the sum over i + j = s <= 7 and over the depth of limb i of A times limb j
+    /// of B. `left` and `right` are strips of the same depth, eight tiles, one a limb, for every 64 depths; a strip has
+    /// one depth at least. The sums do not exceed 32 bits (see above).
+    fn limb_sums(&mut self, left: &[[Tile; 8]], right: &[[Tile; 8]], sums: &mut LimbSums);
 }
+
+/// C_s of a block for s = 0..8.
+pub(super) type LimbSums = [[[u32; SIDE]; SIDE]; 8];
 
 /// Rows and columns of an output block; depth of a tile.
 const SIDE: usize = 16;
@@ -49,7 +50,8 @@ const DEEP: usize = 64;
 const DEPTH: usize = 1024;
 const ROWS_BLOCK: usize = 128;
 
-/// Whether this machine can run the kernel: asked once per process, and granted only after a product has come out right.
+/// Whether this machine can run the kernel: asked once per process, and granted only after a product has come out
+/// right.
 fn permission() -> Result<Permission, &'static str> {
     static ANSWER: OnceLock<Result<Permission, String>> = OnceLock::new();
     let answer = ANSWER.get_or_init(|| Permission::request().and_then(|granted| self_test(granted).map(|()| granted)));
@@ -99,7 +101,8 @@ pub(super) fn product<U: TileUnit>(begin: impl Fn() -> U + Sync, a: View, b: Vie
     RIGHT.set(right);
 }
 
-/// Rows `first..` of A at some depths times B, packed, of n columns; `out` begins with the first of them and ends with the last.
+/// Rows `first..` of A at some depths times B, packed, of n columns; `out` begins with the first of them and ends with
+/// the last.
 fn rows<U: TileUnit>(
     unit: &mut U,
     a: View,
@@ -134,29 +137,14 @@ thread_local! {
     static RIGHT: Cell<Vec<Tile>> = const { Cell::new(Vec::new()) };
 }
 
-/// One 16 × 16 block over the depth of its strips. Four weights s = i + j at a time, as there are four accumulators: 10 products of
-/// limbs for s < 4, then 26. A load takes half as long as a product and there are fewer than two a product, so the loads hide.
+/// One 16 × 16 block over the depth of its strips.
 fn block<U: TileUnit>(unit: &mut U, left: &[Tile], right: &[Tile]) -> [[u64; 16]; 16] {
+    let mut sums = [[[0; 16]; 16]; 8];
+    unit.limb_sums(left.as_chunks().0, right.as_chunks().0, &mut sums);
     let mut total = [[0u64; 16]; 16];
-    for first in [0, 4] {
-        unit.clear();
-        let mut slot = 0;
-        for (left, right) in left.as_chunks::<8>().0.iter().zip(right.as_chunks::<8>().0) {
-            for i in 0..first + 4 {
-                unit.load_a(&left[i]);
-                for weight in first.max(i)..first + 4 {
-                    unit.load_b(slot, &right[weight - i]);
-                    unit.dot(weight - first, slot);
-                    slot ^= 1;
-                }
-            }
-        }
-        for weight in first..first + 4 {
-            let mut sums = [[0; 16]; 16];
-            unit.store(weight - first, &mut sums);
-            for (total, sum) in total.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
-                *total = total.wrapping_add(u64::from(*sum) << (8 * weight));
-            }
+    for (weight, sums) in sums.iter().enumerate() {
+        for (total, sum) in total.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
+            *total = total.wrapping_add(u64::from(*sum) << (8 * weight));
         }
     }
     total

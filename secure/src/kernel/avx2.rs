@@ -1,10 +1,12 @@
 //! The AVX2 tile: 3 rows by 8 columns; products mod 2^64 from 32-bit ones.
 //!
-//! computes   with x = x_1 2^32 + x_0 and y likewise, x y = x_0 y_0 + (x_1 y_0 + x_0 y_1) 2^32 mod 2^64. The low products are summed mod 2^64. The
-//!            cross terms are needed mod 2^32 only, so `vpmulld` gives eight of them at once, summed mod 2^32. The two sums are joined once, at the end
+//! computes   with x = x_1 2^32 + x_0 and y likewise, x y = x_0 y_0 + (x_1 y_0 + x_0 y_1) 2^32 mod 2^64. The low
+//!            products are summed mod 2^64. The cross terms are needed mod 2^32 only, so `vpmulld` gives eight of them
+//!            at once, summed mod 2^32. The two sums are joined once, at the end
 //! cost       two `vpmuludq`, two `vpmulld` and four additions for eight products
-//! layout     a panel row of B is eight low halves in the order of columns 0, 4, 1, 5, 2, 6, 3, 7, then eight high halves likewise: `vpmuludq` reads every
-//!            other half, columns 0 to 3, and after a shift by 32 columns 4 to 7. Sums, operands and broadcasts fill 14 of the 16 registers
+//! layout     a panel row of B is eight low halves in the order of columns 0, 4, 1, 5, 2, 6, 3, 7, then eight high
+//!            halves likewise: `vpmuludq` reads every other half, columns 0 to 3, and after a shift by 32 columns 4 to
+//!            7. Sums, operands and broadcasts fill 14 of the 16 registers
 #![allow(unsafe_code)]
 
 use super::blocked::{self, Block, Left, Out, Plan, ROW_STEP, Tile};
@@ -80,8 +82,9 @@ unsafe fn rows<const R: usize, const BY_DEPTH: bool>(
     let mut cross = [_mm256_setzero_si256(); R];
     let (mut x, mut y) = (a.data.as_ptr(), b.as_ptr());
     for _ in 0..depth {
-        // SAFETY: `y` is at element 8 p of `b`, `x` at p * depth_step of `a`, p < depth: inside by this function's contract. The steps past the
-        // last element are never read, hence `wrapping_add`. A little-endian element's halves are two readable u32.
+        // SAFETY: `y` is at element 8 p of `b`, `x` at p * depth_step of `a`, p < depth: inside by this function's
+        // contract. The steps past the last element are never read, hence `wrapping_add`. A little-endian element's
+        // halves are two readable u32.
         unsafe {
             let y0 = _mm256_loadu_si256(y.cast());
             let y0_odd = _mm256_srli_epi64::<32>(y0);

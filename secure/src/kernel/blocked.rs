@@ -1,25 +1,28 @@
 //! The blocked matrix product that the vector kernels share: packing, cache blocks, choice of orientation.
 //!
 //! computes   out (+)= A · B over Z_2^64, exact, in any order of summation (addition wraps, so the order cannot matter)
-//! layout     B is packed in panels of `COLS` columns, depth-major and zero-padded. A is packed in strips of `ROWS` rows, each in the order in
-//!            which A is stored (the tile reads both), so neither X·W nor X^T·G transposes anything
+//! layout     B is packed in panels of `COLS` columns, depth-major and zero-padded. A is packed in strips of `ROWS`
+//!            rows, each in the order in which A is stored (the tile reads both), so neither X·W nor X^T·G transposes
+//!            anything
 //! source     K. Goto, R. van de Geijn, *Anatomy of high-performance matrix multiplication* (ACM TOMS 34(3), 2008)
 
 use super::view::View;
 use rayon::prelude::*;
 use std::cell::Cell;
 
-/// Depth of a block. An 8-column panel of B is then at most 16 KiB and stays in L1 while the strips of A stream from L2; the tile of `out` is
-/// touched once in 256 steps.
+/// Depth of a block. An 8-column panel of B is then at most 16 KiB and stays in L1 while the strips of A stream from
+/// L2; the tile of `out` is touched once in 256 steps.
 const DEPTH: usize = 256;
-/// Distance between the rows of a strip that is packed row by row: a constant, so that it is part of the tile's addresses, and no
-/// multiple of 4 KiB or a large power of two, so that the rows of a strip do not compete for the same cache sets.
+/// Distance between the rows of a strip that is packed row by row: a constant, so that it is part of the tile's
+/// addresses, and no multiple of 4 KiB or a large power of two, so that the rows of a strip do not compete for the same
+/// cache sets.
 pub(super) const ROW_STEP: usize = DEPTH + 8;
 /// Rows of A in a block: with `DEPTH`, 256 KiB, a quarter of a common L2.
 const ROWS_BLOCK: usize = 128;
 /// Columns of B in a block: 512 KiB.
 const COLS_BLOCK: usize = 256;
-/// Cost of transposing one element while packing, in multiply-adds: an estimate that only decides between the two orientations.
+/// Cost of transposing one element while packing, in multiply-adds: an estimate that only decides between the two
+/// orientations.
 const TRANSPOSE: usize = 6;
 
 /// A register tile: the innermost product of one kernel.
@@ -44,7 +47,8 @@ pub(super) trait Tile: Copy + Send + Sync {
     fn piece(self, a: View, range: (usize, usize), block: Block<'_>, out: Out<'_>);
 }
 
-/// A strip of up to `Tile::ROWS` rows of A. Element (r, p) is `data[r * ROW_STEP + p]`, or `data[r + p * depth_step]` if `by_depth`.
+/// A strip of up to `Tile::ROWS` rows of A. Element (r, p) is `data[r * ROW_STEP + p]`, or `data[r + p * depth_step]`
+/// if `by_depth`.
 #[derive(Clone, Copy)]
 pub(super) struct Left<'a> {
     pub data: &'a [u64],
@@ -83,7 +87,8 @@ const fn panel_words<T: Tile>() -> usize {
     if T::COMPANIONS { 2 * T::COLS } else { T::COLS }
 }
 
-/// How a product is written: added to what is there or over it, and in how many pieces of rows, which any thread of the pool may take.
+/// How a product is written: added to what is there or over it, and in how many pieces of rows, which any thread of the
+/// pool may take.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
     pub accumulate: bool,
@@ -197,8 +202,8 @@ pub(super) fn rows<T: Tile>(tile: T, a: View, (first, end): (usize, usize), bloc
     buffer.give_back(&LEFT);
 }
 
-/// A transposed operand can be read where it lies: a strip is a few columns of the stored matrix. Unless its rows are so far
-/// apart that the strip's lines would compete for a few sets of the cache.
+/// A transposed operand can be read where it lies: a strip is a few columns of the stored matrix. Unless its rows are
+/// so far apart that the strip's lines would compete for a few sets of the cache.
 fn readable_in_place(a: View) -> bool {
     a.transposed && !a.stored_cols().is_multiple_of(128)
 }

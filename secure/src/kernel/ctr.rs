@@ -1,9 +1,11 @@
 //! Bulk pseudorandom words: AES-128 in counter mode, written to a slice or combined with what it holds.
 //!
-//! computes   word 2 j and 2 j + 1 of a run = low and high 64 bits of AES_k(first + j), block and counter little-endian, j = 0, 1, ...
-//! cost       a run of n words consumes ceil(n / 2) counters: with an odd n the last high half is skipped, never used later
-//! AES        by 512-bit vectors for the kernels that use them (`ctr/vaes.rs`), else by the crate `aes`, which finds AES-NI and the AES instructions of
-//!            64-bit ARM at run time
+//! computes   word 2 j and 2 j + 1 of a run = low and high 64 bits of AES_k(first + j), block and counter
+//!            little-endian, j = 0, 1, ...
+//! cost       a run of n words consumes ceil(n / 2) counters: with an odd n the last high half is skipped, never used
+//!            later
+//! AES        by 512-bit vectors for the kernels that use them (`ctr/vaes.rs`), else by the crate `aes`, which finds
+//!            AES-NI and the AES instructions of 64-bit ARM at run time
 //! source     FIPS 197 (the cipher), NIST SP 800-38A section 6.5 (counter mode; here the counter is little-endian)
 
 #[cfg(target_arch = "x86_64")]

@@ -1,12 +1,16 @@
-//! The IFMA tile: 14 rows by 8 columns; products mod 2^64 from 52-bit ones, for AVX-512 processors where `vpmullq` is slow.
+//! The IFMA tile: 14 rows by 8 columns; products mod 2^64 from 52-bit ones, for AVX-512 processors where `vpmullq` is
+//! slow.
 //!
-//! computes   with x = x_1 2^52 + x_0 and y likewise, x y = low52(x_0 y_0) + (high52(x_0 y_0) + x_0 y_1 + x_1 y_0) 2^52 mod 2^64. `vpmadd52luq` and
-//!            `vpmadd52huq` read the lower 52 bits of their operands and add to 64-bit sums. The other two terms are needed mod 2^12 only: `vpdpwssd`
-//!            adds the two products of 12-bit halves in the lower 32 bits of the sum of the high parts, the rest of which does not matter
-//! cost       three multiply-accumulates for eight products. `vpmullq` is three operations on Intel's processors, with the addition four
-//! layout     beside every packed element of A lie x_1 and the lower 12 bits of x_0 as 16-bit values, beside one of B the lower 12 bits of y_0 and y_1.
-//!            28 registers of sums, two of B; A is broadcast from memory
-//! source     Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2 (the instructions); uops.info (operations of each by processor)
+//! computes   with x = x_1 2^52 + x_0 and y likewise, x y = low52(x_0 y_0) + (high52(x_0 y_0) + x_0 y_1 + x_1 y_0) 2^52
+//!            mod 2^64. `vpmadd52luq` and `vpmadd52huq` read the lower 52 bits of their operands and add to 64-bit
+//!            sums. The other two terms are needed mod 2^12 only: `vpdpwssd` adds the two products of 12-bit halves in
+//!            the lower 32 bits of the sum of the high parts, the rest of which does not matter
+//! cost       three multiply-accumulates for eight products. `vpmullq` is three operations on Intel's processors, with
+//!            the addition four
+//! layout     beside every packed element of A lie x_1 and the lower 12 bits of x_0 as 16-bit values, beside one of B
+//!            the lower 12 bits of y_0 and y_1. 28 registers of sums, two of B; A is broadcast from memory
+//! source     Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2 (the instructions); uops.info
+//!            (operations of each by processor)
 #![allow(unsafe_code)]
 
 use super::blocked::{self, Block, Left, Out, Plan, ROW_STEP, Tile};
@@ -26,7 +30,8 @@ impl Ifma {
         .then_some(Ifma(()))
     }
 
-    /// Whether this processor is one of those where `vpmullq` is three operations: all of Intel's that have it. On AMD's it is one.
+    /// Whether this processor is one of those where `vpmullq` is three operations: all of Intel's that have it. On
+    /// AMD's it is one.
     pub fn pays() -> bool {
         let vendor = __cpuid(0);
         [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes).as_flattened() == b"GenuineIntel"
@@ -90,9 +95,9 @@ unsafe fn rows<const R: usize, const BY_DEPTH: bool>(
     let (mut x, mut x_halves) = (a.data.as_ptr(), a.companion.as_ptr());
     let (mut y, mut y_halves) = (b.as_ptr(), b[Ifma::COLS * depth..].as_ptr());
     for _ in 0..depth {
-        // SAFETY: `y` is at element 8 p of `b` and `y_halves` 8 depth after it, `x` and `x_halves` at p * depth_step of `a`, p < depth: inside by
-        // this function's contract. The steps past the last element are never read, hence `wrapping_add`. The lower half of a little-endian
-        // element is a readable u32 at its address.
+        // SAFETY: `y` is at element 8 p of `b` and `y_halves` 8 depth after it, `x` and `x_halves` at p * depth_step of
+        // `a`, p < depth: inside by this function's contract. The steps past the last element are never read, hence
+        // `wrapping_add`. The lower half of a little-endian element is a readable u32 at its address.
         unsafe {
             let (whole, halves) = (_mm512_loadu_si512(y.cast()), _mm512_loadu_si512(y_halves.cast()));
             for r in 0..R {

@@ -1,11 +1,13 @@
 //! The NEON tile, for 64-bit ARM (Apple silicon, Graviton): 4 rows by 8 columns; products mod 2^64 from 32-bit ones.
 //!
-//! computes   with x = x_1 2^32 + x_0 and y likewise, x y = x_0 y_0 + (x_1 y_0 + x_0 y_1) 2^32 mod 2^64. The low products are summed mod 2^64, the cross
-//!            terms mod 2^32, and the two sums are joined once, at the end
-//! cost       four `umlal` and four `mla` for eight products, all of them multiply-accumulate by an element of a register. The scalar `madd` takes as
-//!            many instructions, but runs once in a cycle (once in three on Neoverse N1), these two to four times (once on N1)
-//! layout     a panel row of B is eight low halves, then eight high halves. Sums take 24 registers, the panel row 4, four elements of A 2: 30 of 32
-//! source     Arm Neoverse N1 and V1 software optimization guides (throughput of `umlal`, `mla`, `madd`)
+//! computes   with x = x_1 2^32 + x_0 and y likewise, x y = x_0 y_0 + (x_1 y_0 + x_0 y_1) 2^32 mod 2^64. The low
+//!            products are summed mod 2^64, the cross terms mod 2^32, and the two sums are joined once, at the end
+//! cost       four `umlal` and four `mla` for eight products, all of them multiply-accumulate by an element of a
+//!            register. The scalar `madd` needs as many instructions, but fewer of them run in a cycle (figures in
+//!            `secure/docs/kernels.md`)
+//! layout     a panel row of B is eight low halves, then eight high halves. Sums take 24 registers, the panel row 4,
+//!            four elements of A 2: 30 of 32
+//! source     Arm Architecture Reference Manual for A-profile, chapter C7 (`UMLAL`, `MLA` by element)
 #![allow(unsafe_code)]
 
 use super::blocked::{self, Block, Left, Out, Plan, ROW_STEP, Tile};
@@ -70,8 +72,8 @@ unsafe fn rows<const R: usize, const BY_DEPTH: bool>(
     let mut cross = [[vdupq_n_u32(0); 2]; R];
     let (mut x, mut y) = (a.data.as_ptr(), b.as_ptr());
     for _ in 0..depth {
-        // SAFETY: `y` is at element 8 p of `b`, `x` at p * depth_step of `a`, p < depth: inside by this function's contract. The steps past the
-        // last element are never read, hence `wrapping_add`.
+        // SAFETY: `y` is at element 8 p of `b`, `x` at p * depth_step of `a`, p < depth: inside by this function's
+        // contract. The steps past the last element are never read, hence `wrapping_add`.
         unsafe {
             let halves = |at: usize| vreinterpretq_u32_u64(vld1q_u64(y.add(at)));
             let (y0, y1) = ([halves(0), halves(2)], [halves(4), halves(6)]);

@@ -35,7 +35,8 @@ fn naive(a: View, b: View, old: Option<&[u64]>) -> Vec<u64> {
         .collect()
 }
 
-/// Around the tiles (4 × 4, 3 × 8, 14 × 8, 16 × 8), the blocks (128, 256, 256), primes, empty, and the shapes of training.
+/// Around the tiles (4 × 4, 3 × 8, 14 × 8, 16 × 8), the blocks (128, 256, 256), primes, empty, and the shapes of
+/// training.
 const SHAPES: [(usize, usize, usize); 28] = [
     (0, 3, 2),
     (3, 0, 2),
@@ -89,7 +90,7 @@ fn matmul_is_exact() {
                     use amx::{emulated::Emulated, product};
                     for pieces in [1, 3] {
                         let mut out = old.clone();
-                        product(Emulated::new, a, b, &mut out, Plan { accumulate, pieces });
+                        product(|| Emulated, a, b, &mut out, Plan { accumulate, pieces });
                         assert!(out == expected, "emulated amx {m}x{k}x{n} variant {variant} in {pieces} pieces");
                     }
                 }
@@ -105,7 +106,8 @@ fn matmul_is_exact() {
 }
 
 proptest! {
-    /// (A0 + A1) (B0 + B1) accumulated from its four products is the product of the sums: linearity over the ring, at any shape.
+    /// (A0 + A1) (B0 + B1) accumulated from its four products is the product of the sums: linearity over the ring, at
+    /// any shape.
     #[test]
     fn products_of_sums_expand(m in 1usize..50, k in 1usize..300, n in 1usize..50, seed: u64) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -127,7 +129,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Random shapes, transpositions and numbers of pieces, values with many at the edges: every kernel gives the portable one's bits.
+    /// Random shapes, transpositions and numbers of pieces, values with many at the edges: every kernel gives the
+    /// portable one's bits.
     #[test]
     fn every_kernel_is_the_portable_one(
         (m, k, n) in (1usize..70, 1usize..530, 1usize..70),
@@ -194,8 +197,33 @@ fn amx_accumulators_do_not_overflow() {
     let (a, b) = (vec![u64::MAX; m * k], vec![u64::MAX; k * n]);
     let (a, b) = (View::new(&a, m, k), View::new(&b, k, n));
     let mut out = vec![0; m * n];
-    amx::product(amx::emulated::Emulated::new, a, b, &mut out, Plan { accumulate: false, pieces: 1 });
+    amx::product(|| amx::emulated::Emulated, a, b, &mut out, Plan { accumulate: false, pieces: 1 });
     assert_eq!(out, vec![k as u64; m * n]);
+}
+
+/// The tile instructions as they are assembled, carried out by a signal handler: random values and all limbs 255, one
+/// and several depths of a tile.
+#[test]
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+fn amx_instructions_are_right_where_they_trap() {
+    use amx::trapped::{DOTS, Trapped};
+    use std::sync::atomic::Ordering;
+    if !Trapped::is_possible() {
+        println!("not tested: this machine has the instructions, and other tests run them");
+        return;
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    for (m, k, n, pieces) in [(1, 1, 1, 1), (16, 64, 16, 1), (17, 130, 33, 2), (40, 1100, 20, 3)] {
+        for random in [true, false] {
+            let [a, b] = [m * k, k * n].map(|len| if random { words(&mut rng, len) } else { vec![u64::MAX; len] });
+            let (a, b) = (View::new(&a, m, k), View::new(&b, k, n));
+            let mut out = vec![0; m * n];
+            let before = DOTS.load(Ordering::Relaxed);
+            amx::product(Trapped::begin, a, b, &mut out, Plan { accumulate: false, pieces });
+            assert!(out == naive(a, b, None), "{m}x{k}x{n}");
+            assert!(DOTS.load(Ordering::Relaxed) >= before + 36, "{m}x{k}x{n} without the instructions");
+        }
+    }
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! The tile unit of the processor: detection, permission, and the AMX instructions.
 //!
-//! Stable Rust has neither AMX intrinsics nor the detection macro, hence inline assembly. The tile registers must keep
-//! their contents from one block of assembly to the next. Rust promises nothing of the kind (a block may find undefined values in registers that are
-//! not its inputs); it holds because no code that rustc generates touches them and the operating system saves them over interrupts and thread switches, and
-//! the self-test that every process runs before it uses this kernel would show where it did not.
+//! Stable Rust has neither AMX intrinsics nor the detection macro, hence inline assembly. A block of the product is one
+//! piece of assembly that zeroes the tile registers it adds to and stores them, so no tile holds anything between two
+//! pieces. Only the configuration, which no register operand stands for and no code of rustc's touches, lasts as long
+//! as [`Amx`]. A self-test of every process comes before its use.
 #![allow(unsafe_code)]
 
-use super::{Tile, TileUnit};
+use super::{LimbSums, Tile, TileUnit};
 use crate::kernel::zmm::{self, byte_transpose};
 use std::arch::asm;
 use std::arch::x86_64::*;
@@ -20,6 +20,12 @@ impl Permission {
     /// Asks for it, or says why it cannot be had.
     pub fn request() -> Result<Self, String> {
         detect().and_then(|()| permission()).map(Permission)
+    }
+
+    /// For tests whose signal handler carries the instructions out: only where they are illegal.
+    #[cfg(all(test, target_os = "linux"))]
+    pub fn trapped() -> Option<Self> {
+        detect().is_err().then_some(Permission(()))
     }
 }
 
@@ -100,32 +106,24 @@ impl Drop for Amx {
     }
 }
 
-macro_rules! tile_load {
-    ($register:tt, $tile:expr) => {
-        // SAFETY: `self` exists, so the registers are configured as 16 rows of 64 bytes; with step 64 this reads one `Tile`.
-        unsafe {
-            asm!(concat!("tileloadd ", $register, ", [{} + {}*1]"), in(reg) $tile, in(reg) 64_usize,
-                out($register) _, options(readonly, nostack, preserves_flags))
-        }
+/// Loads limb `$i` of A.
+macro_rules! load_a {
+    ($i:tt) => {
+        concat!("tileloadd tmm4, [{left} + {row}*1 + 1024*", $i, "]")
     };
 }
 
-macro_rules! tile_dot {
-    ($c:tt, $b:tt) => {
-        // SAFETY: `self` exists, so the registers are configured, with shapes that fit.
-        unsafe {
-            asm!(concat!("tdpbuud ", $c, ", tmm4, ", $b), out($c) _, options(nomem, nostack, preserves_flags))
-        }
+/// Loads limb `$j` of B into register `$b` and adds its product with the limb of A to accumulator `$c`.
+macro_rules! dot {
+    ($c:tt, $j:tt, $b:tt) => {
+        concat!("tileloadd tmm", $b, ", [{right} + {row}*1 + 1024*", $j, "]\n", "tdpbuud tmm", $c, ", tmm4, tmm", $b)
     };
 }
 
-macro_rules! tile_store {
-    ($c:tt, $sums:expr) => {
-        // SAFETY: `self` exists, so the registers are configured as 16 rows of 64 bytes: the kilobyte of `sums`.
-        unsafe {
-            asm!(concat!("tilestored [{} + {}*1], ", $c), in(reg) $sums, in(reg) 64_usize,
-                options(nostack, preserves_flags))
-        }
+/// Stores accumulator `$c` as the sum of weight `$s`.
+macro_rules! store {
+    ($s:tt, $c:tt) => {
+        concat!("tilestored [{sums} + {row}*1 + 1024*", $s, "], tmm", $c)
     };
 }
 
@@ -136,49 +134,46 @@ impl TileUnit for Amx {
         unsafe { split(values) }
     }
 
-    #[inline(always)]
-    fn clear(&mut self) {
-        // SAFETY: `self` exists, so the registers are configured.
+    /// Four weights s = i + j at a time, as there are four accumulators: 10 products of limbs for s < 4, then 26. A
+    /// load takes half as long as a product and there are fewer than two a product, so the loads hide.
+    fn limb_sums(&mut self, left: &[[Tile; 8]], right: &[[Tile; 8]], sums: &mut LimbSums) {
+        assert!(left.len() == right.len() && !left.is_empty());
+        // SAFETY: `self` exists, so the registers are configured as 16 rows of 64 bytes, with shapes that fit; at a
+        // distance of 64 bytes a row, every load reads one `Tile` and every store writes one of the eight kilobytes of
+        // `sums`. `left` and `right` advance by eight tiles for each of their `left.len()` >= 1 elements, in both
+        // loops.
         unsafe {
-            asm!("tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
-                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _, options(nomem, nostack, preserves_flags))
-        }
-    }
-
-    #[inline(always)]
-    fn load_a(&mut self, tile: &Tile) {
-        tile_load!("tmm4", tile)
-    }
-
-    #[inline(always)]
-    fn load_b(&mut self, slot: usize, tile: &Tile) {
-        match slot {
-            0 => tile_load!("tmm5", tile),
-            _ => tile_load!("tmm6", tile),
-        }
-    }
-
-    #[inline(always)]
-    fn dot(&mut self, accumulator: usize, slot: usize) {
-        match (accumulator, slot) {
-            (0, 0) => tile_dot!("tmm0", "tmm5"),
-            (0, _) => tile_dot!("tmm0", "tmm6"),
-            (1, 0) => tile_dot!("tmm1", "tmm5"),
-            (1, _) => tile_dot!("tmm1", "tmm6"),
-            (2, 0) => tile_dot!("tmm2", "tmm5"),
-            (2, _) => tile_dot!("tmm2", "tmm6"),
-            (_, 0) => tile_dot!("tmm3", "tmm5"),
-            (_, _) => tile_dot!("tmm3", "tmm6"),
-        }
-    }
-
-    #[inline(always)]
-    fn store(&mut self, accumulator: usize, sums: &mut [[u32; 16]; 16]) {
-        match accumulator {
-            0 => tile_store!("tmm0", sums),
-            1 => tile_store!("tmm1", sums),
-            2 => tile_store!("tmm2", sums),
-            _ => tile_store!("tmm3", sums),
+            asm!(
+                "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
+                "2:",
+                load_a!(0), dot!(0, 0, 5), dot!(1, 1, 6), dot!(2, 2, 5), dot!(3, 3, 6),
+                load_a!(1), dot!(1, 0, 5), dot!(2, 1, 6), dot!(3, 2, 5),
+                load_a!(2), dot!(2, 0, 6), dot!(3, 1, 5),
+                load_a!(3), dot!(3, 0, 6),
+                "add {left}, 8192", "add {right}, 8192", "cmp {left}, {end}", "jne 2b",
+                store!(0, 0), store!(1, 1), store!(2, 2), store!(3, 3),
+                "sub {left}, {bytes}", "sub {right}, {bytes}",
+                "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
+                "3:",
+                load_a!(0), dot!(0, 4, 5), dot!(1, 5, 6), dot!(2, 6, 5), dot!(3, 7, 6),
+                load_a!(1), dot!(0, 3, 5), dot!(1, 4, 6), dot!(2, 5, 5), dot!(3, 6, 6),
+                load_a!(2), dot!(0, 2, 5), dot!(1, 3, 6), dot!(2, 4, 5), dot!(3, 5, 6),
+                load_a!(3), dot!(0, 1, 5), dot!(1, 2, 6), dot!(2, 3, 5), dot!(3, 4, 6),
+                load_a!(4), dot!(0, 0, 5), dot!(1, 1, 6), dot!(2, 2, 5), dot!(3, 3, 6),
+                load_a!(5), dot!(1, 0, 5), dot!(2, 1, 6), dot!(3, 2, 5),
+                load_a!(6), dot!(2, 0, 6), dot!(3, 1, 5),
+                load_a!(7), dot!(3, 0, 6),
+                "add {left}, 8192", "add {right}, 8192", "cmp {left}, {end}", "jne 3b",
+                store!(4, 0), store!(5, 1), store!(6, 2), store!(7, 3),
+                left = inout(reg) left.as_ptr() => _,
+                right = inout(reg) right.as_ptr() => _,
+                end = in(reg) left.as_ptr_range().end,
+                bytes = in(reg) size_of_val(left),
+                sums = in(reg) sums,
+                row = in(reg) 64_usize,
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _, out("tmm4") _, out("tmm5") _, out("tmm6") _,
+                options(nostack),
+            );
         }
     }
 }
@@ -204,6 +199,6 @@ mod tests {
         }
         let values = std::array::from_fn(|i| (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         // SAFETY: the features were just found.
-        assert_eq!(unsafe { super::split(&values) }, Emulated::new().split(&values));
+        assert_eq!(unsafe { super::split(&values) }, Emulated.split(&values));
     }
 }
