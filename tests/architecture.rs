@@ -35,6 +35,12 @@ const CRATES: [Crate; 6] = [
         uses: &["spec", "reference", "fixtures", "secure"],
         modules: &[
             "error",
+            "chance",
+            "input",
+            "interrupt",
+            "provenance",
+            "terminal",
+            "threads",
             "output",
             "statistics",
             "config",
@@ -67,7 +73,7 @@ const CRATES: [Crate; 6] = [
         name: "program",
         sources: "difftest/program/src",
         uses: &["spec", "reference", "fixtures", "secure", "difftest"],
-        modules: &["cli"],
+        modules: &["interrupt", "memory", "cli"],
     },
 ];
 

@@ -1,7 +1,7 @@
 //! The program from outside: what it prints, where it writes, how it exits.
 
 use serde_json::Value;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -51,6 +51,11 @@ fn a_plain_run_passes_every_check_and_reports_as_text_and_json() {
     let report: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     assert_eq!(report["schema"], 2);
     assert_eq!(report["insecure"], false);
+    assert_eq!(report["made"]["version"], env!("CARGO_PKG_VERSION"));
+    assert!(report["made"]["date"].as_str().unwrap().ends_with('Z') && report["made"]["kernel"].is_string());
+    assert_eq!((&report["data"]["train_rows"], &report["data"]["test_rows"]), (&60_000.into(), &10_000.into()));
+    assert_eq!(report["data"]["sha256"].as_str().unwrap().len(), 64);
+    assert_eq!(report["accuracy"]["chance"], 0.1135);
     assert_eq!(report["steps"], 10);
     let logits = report["tensors"].as_array().unwrap().iter().find(|t| t["tensor"] == "logits").unwrap();
     assert_eq!((&logits["elements"], &logits["outside"]), (&Value::from(12_800), &Value::from(0)));
@@ -105,6 +110,7 @@ fn a_fixed_seed_is_called_insecure_and_repeats_the_run() {
         assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
         let mut report: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
         assert_eq!(report["insecure"], true);
+        report["made"]["date"] = Value::Null;
         for side in ["real", "integer", "secure"] {
             report["cost"][side]["seconds"] = Value::from(0);
         }
@@ -157,6 +163,17 @@ fn what_means_nothing_is_refused_with_its_limit() {
     for args in [&["--head", "tanh"][..], &["--steps", "1", "--epochs", "1"], &["frobnicate"], &["head"]] {
         refusal(args);
     }
+    for (args, part) in [
+        (&["--steps", "-1"][..], "invalid value '-1' for '--steps <STEPS>': it must be a whole number, 0 or more"),
+        (&["--seed", "-1"], "it must be a whole number, 0 or more"),
+        (&["--seed", "abc"], "it must be a whole number, 0 or more"),
+        (&["--lr", "fast"], "it must be a number"),
+        (&["paper", "--layers", "a"], "it must be a whole number, 0 or more"),
+        (&["time", "--steps", "-2"], "it must be a whole number, 0 or more"),
+    ] {
+        let text = refusal(args);
+        assert!(text.contains(part), "{args:?}: {text}");
+    }
 }
 
 /// Coarse formats leave nothing to compare: that is neither a pass nor a failure, and no reason for exit code 0.
@@ -194,6 +211,67 @@ fn help_goes_to_standard_output() {
         assert!(!output.stdout.is_empty() && output.stderr.is_empty(), "{args:?}");
     }
     assert!(stdout(&run(&["--help"])).contains("Exit codes"));
+}
+
+#[test]
+fn the_version_names_commit_and_kernel() {
+    let text = stdout(&difftest(&["--version"]).env("SECURE_KERNEL", "portable").output().unwrap());
+    assert!(text.starts_with(&format!("difftest {}", env!("CARGO_PKG_VERSION"))), "{text}");
+    assert!(text.ends_with(", kernel portable\n"), "{text}");
+}
+
+#[test]
+fn completions_and_manual_know_every_command() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = run(&["completions", shell]);
+        let text = stdout(&output);
+        assert_eq!(output.status.code(), Some(0));
+        for word in ["functions", "velocity-bits", "restart-on-divergence"] {
+            assert!(text.contains(word), "{shell} knows {word}");
+        }
+    }
+    refusal(&["completions", "sh"]);
+    let page = stdout(&run(&["man"]));
+    assert!(page.contains(".TH difftest 1") && page.contains("SECURE_KERNEL") && page.contains("130"), "{page}");
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(run(&["man", "--dir", dir.path().to_str().unwrap()]).status.code(), Some(0));
+    let page = std::fs::read_to_string(dir.path().join("difftest-head.1")).unwrap();
+    assert!(page.contains("fraction\\-bits") && page.contains("difftest head"), "{page}");
+    assert!(dir.path().join("difftest.1").is_file() && dir.path().join("difftest-paper.1").is_file());
+}
+
+/// The first Ctrl-C ends the run after its step, with a report of what was found.
+#[cfg(unix)]
+#[test]
+fn a_run_that_is_interrupted_reports() {
+    for mode in ["lockstep", "free"] {
+        let args = ["--steps", "1000000", "--batch", "16", "--mode", mode];
+        let mut child = difftest(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // It listens before it says what it will run.
+        let (mut text, mut lines) = (String::new(), BufReader::new(child.stdout.take().unwrap()));
+        lines.read_line(&mut text).unwrap();
+        assert!(text.starts_with("difftest   softmax"), "{text}");
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        lines.read_to_string(&mut text).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(text.contains("OPEN  interrupted     by Ctrl-C after "), "{text}");
+        assert!(text.contains("PASS  range") && text.contains("test accuracy"), "{text}");
+    }
+}
+
+#[test]
+fn time_trains_what_its_flags_say() {
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("time.json");
+    let args = ["time", "--steps", "2", "--epochs", "1", "--lr", "0.02", "--epsilon", "0.2", "--fraction-bits", "15"];
+    let output = run(&[&args[..], &["--head", "relu-prob", "--json", json.to_str().unwrap()]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let spec = &report["spec"];
+    assert_eq!(spec["network"]["widths"].as_array().unwrap().len(), 3, "two layers, if nothing else is said");
+    assert_eq!((&spec["epsilon"], &spec["sgd"]["learning_rate"]), (&0.2.into(), &0.02.into()));
+    assert_eq!((&spec["fixed"]["fraction_bits"], &report["data"]["classes"]), (&15.into(), &10.into()));
 }
 
 #[test]
@@ -267,7 +345,12 @@ fn head_refuses_what_is_no_input() {
         (r#"{"logits": [[1, 2], [1, 2, 3]], "labels": [0, 0]}"#, "row 1 has 3"),
         (r#"{"logits": [[1, 2]], "labels": [2]}"#, "labels are 0 to 1"),
         (r#"{"logits": [[1, 1e999]], "labels": [0]}"#, "number out of range"),
-        (r#"{"logits": [[1, 2]], "labels": [-1]}"#, "expected"),
+        (
+            r#"{"logits": [[1, 2]], "labels": [-1]}"#,
+            "label -1 of row 0 names no class; with 2 logits labels are 0 to 1",
+        ),
+        (r#"{"logits": [[1, 2]], "labels": [0.5]}"#, "expected a class, which is an integer from 0 on"),
+        (r#"{"logits": [[NaN, 2]], "labels": [0]}"#, "difftest: standard input: NaN is no JSON number; logits must be"),
     ] {
         let output = with_input(&["head", "--head", "softmax", "--input", "-"], input);
         let text = String::from_utf8_lossy(&output.stderr).into_owned();

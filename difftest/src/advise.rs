@@ -6,7 +6,7 @@
 //! smallest value bits at that precision, by bisection; its last two trials are a format that passes and the one below that does not.
 
 use crate::check::Outcome;
-use crate::check::divergence::{Evidence, Verdict};
+use crate::check::divergence::Evidence;
 use crate::compare::real;
 use crate::config::{Config, Mode};
 use crate::error::Error;
@@ -190,8 +190,10 @@ impl<'a> Training<'a> {
         }
         let accuracy = Evaluation::of(self.data, trial.fixed).accuracy(side)?;
         trial.accuracy = Some(accuracy);
-        let verdict = evidence.verdict(accuracy, self.config.spec.network.classes(), false);
-        if verdict != Verdict::Trains {
+        // Below what the real side learnt by far is below chance too, so few steps or rows are judged by the comparison with it.
+        let chance = Evaluation::of(self.data, trial.fixed).chance();
+        let verdict = evidence.verdict(accuracy, &chance, self.batches.len(), usize::MAX);
+        if verdict.fails() {
             trial.failure = Some(verdict.to_string());
         } else if accuracy < self.least_accuracy() {
             trial.failure =
@@ -227,12 +229,13 @@ pub fn run(config: &Config, data: &Dataset) -> Result<Advice, Error> {
         reals.step(&trace?.real.tensors);
     }
     let real_accuracy = Evaluation::of(data, spec.fixed).accuracy(&mut real_side)?;
-    let classes = spec.network.classes();
-    if real_accuracy < 2.0 / classes as f64 {
+    let chance = Evaluation::of(data, spec.fixed).chance();
+    if real_accuracy < chance.learnt() {
         return Err(Error::Usage(format!(
-            "the real side itself is at chance after {} steps ({:.2} % of {classes} classes), so no format can be judged by training; take more --steps or another --lr",
+            "the real side itself is at chance after {} steps (accuracy {:.2} %, {chance}, something learnt from {:.1} % on), so no format can be judged by training; take more --steps or another --lr",
             config.steps,
-            100.0 * real_accuracy
+            100.0 * real_accuracy,
+            100.0 * chance.learnt()
         )));
     }
     let mut training = Training { config, data, batches, real_accuracy, trials: Vec::new() };

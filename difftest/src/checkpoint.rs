@@ -6,8 +6,13 @@
 //!   U64, `layer1/weights.component0` and so on, modulo 2^64, weights at scale f, velocities at scale f + extra velocity bits. No party opens anything,
 //!   and one file alone says nothing of the model; two together are the model. They are readable by their owner only.
 //!
-//! Metadata say which network and format a file is for, whose it is, how many steps were trained, and which save it belongs to. Every file is
-//! written as a whole or not at all; files of different saves are not loaded together.
+//! Metadata say which network and format a file is for, whose it is, how many steps were trained, and which save it belongs to; files of different saves
+//! are not loaded together.
+//!
+//! A save is all or nothing over its four files, wherever it stops. The parties' files are first written under names that end in the number of the save,
+//! `NAME.party0.safetensors.0123456789abcdef`, where they disturb nothing. Renaming f64's file into its place is the one moment from which the new
+//! save counts: it says which save it is, and [`load`] takes each party's file of that save under either name. Only then do the parties' files take
+//! the places of the older ones. Every file is on the disk before it gets its name.
 
 use crate::error::Error;
 use crate::output;
@@ -122,27 +127,97 @@ pub fn files(model: &Path) -> Vec<PathBuf> {
 /// Writes the four files.
 ///
 /// # Errors
-/// Names the file that cannot be written.
+/// Names the file that cannot be written. An older save under this name can then still be loaded, or the new one already.
 pub fn save(model: &Path, spec: &TrainSpec, trained: &Trained) -> Result<(), Error> {
-    let run = [("save", format!("{:016x}", rand::random::<u64>())), ("steps", trained.steps.to_string())];
-    let bits = |v: &Array2<f64>| v.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
-    let row = |v: &Array1<f64>| v.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
-    let real = trained.real.iter();
-    let real = real.flat_map(|l| [bits(&l.weights), row(&l.bias), bits(&l.weight_velocity), row(&l.bias_velocity)]);
-    // All four are made before the first replaces an older one.
-    let mut files = vec![(Holder::Real, file(model, Holder::Real, spec, &run, real.collect())?)];
-    for (id, layers) in PartyId::ALL.into_iter().zip(&trained.shares) {
-        let shares = layers.iter().flat_map(|l| [&l.weights, &l.bias, &l.weight_velocity, &l.bias_velocity]);
-        let words = shares.flat_map(|s| [s.own.to_vec(), s.next.to_vec()]).collect();
-        files.push((Holder::Party(id), file(model, Holder::Party(id), spec, &run, words)?));
+    write(model, &Made::of(model, spec, trained)?, &mut |_| Ok(()))
+}
+
+/// What the files of a save hold.
+struct Made {
+    /// The save's number, 16 hexadecimal digits.
+    save: String,
+    real: Vec<u8>,
+    parties: Vec<(Holder, Vec<u8>)>,
+}
+
+impl Made {
+    fn of(model: &Path, spec: &TrainSpec, trained: &Trained) -> Result<Self, Error> {
+        let save = format!("{:016x}", rand::random::<u64>());
+        let run = [("save", save.clone()), ("steps", trained.steps.to_string())];
+        let bits = |v: &Array2<f64>| v.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+        let row = |v: &Array1<f64>| v.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+        let real = trained.real.iter();
+        let real = real.flat_map(|l| [bits(&l.weights), row(&l.bias), bits(&l.weight_velocity), row(&l.bias_velocity)]);
+        let real = file(model, Holder::Real, spec, &run, real.collect())?;
+        let mut parties = Vec::new();
+        for (id, layers) in PartyId::ALL.into_iter().zip(&trained.shares) {
+            let shares = layers.iter().flat_map(|l| [&l.weights, &l.bias, &l.weight_velocity, &l.bias_velocity]);
+            let words = shares.flat_map(|s| [s.own.to_vec(), s.next.to_vec()]).collect();
+            parties.push((Holder::Party(id), file(model, Holder::Party(id), spec, &run, words)?));
+        }
+        Ok(Made { save, real, parties })
     }
-    for (holder, file) in files {
-        match holder {
-            Holder::Real => output::write(&holder.path(model), &file)?,
-            Holder::Party(_) => output::write_private(&holder.path(model), &file)?,
+}
+
+/// Writes the files of a save. `at` is asked before every change of a name; what it answers stops the save there.
+fn write(model: &Path, made: &Made, at: &mut dyn FnMut(&Path) -> Result<(), Error>) -> Result<(), Error> {
+    let mut waiting = Waiting::default();
+    let real = output::Prepared::new(model, &made.real, false)?;
+    for (holder, file) in &made.parties {
+        let path = waits(&holder.path(model), &made.save);
+        let prepared = output::Prepared::new(&path, file, true)?;
+        at(&path)?;
+        prepared.commit()?;
+        waiting.0.push(path);
+    }
+    at(model)?;
+    real.commit()?;
+    // From here on the new save counts, and nothing of it may go away.
+    let waiting = std::mem::take(&mut waiting.0);
+    for ((holder, _), from) in made.parties.iter().zip(&waiting) {
+        let to = holder.path(model);
+        at(&to).and_then(|()| std::fs::rename(from, &to).map_err(Error::file(&to))).map_err(|e| {
+            let (model, from) = (model.display(), from.display());
+            Error::Usage(format!("{e} (the save is whole and {model} can be loaded, with {from} as it is called now)"))
+        })?;
+    }
+    output::sync_folder(model);
+    clear(model);
+    Ok(())
+}
+
+/// Files that wait for their names: gone again if the save does not come to count.
+#[derive(Default)]
+struct Waiting(Vec<PathBuf>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            let _ = std::fs::remove_file(path);
         }
     }
-    Ok(())
+}
+
+/// The name of a party's file of save number `save` until it takes the place of the older one.
+fn waits(file: &Path, save: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(format!(".{save}"));
+    name.into()
+}
+
+/// Removes what saves that were stopped left waiting. Those files are of no save that can be loaded.
+fn clear(model: &Path) {
+    for path in files(model).into_iter().skip(1) {
+        let Some(prefix) = path.file_name().map(|n| [n.as_encoded_bytes(), b"."].concat()) else { continue };
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let save = name.as_encoded_bytes().strip_prefix(&prefix[..]).unwrap_or_default();
+            if save.len() == 16 && save.iter().all(u8::is_ascii_hexdigit) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
 }
 
 /// What one file holds.
@@ -220,7 +295,11 @@ struct File {
 }
 
 fn read(model: &Path, holder: Holder, spec: &TrainSpec, first: Option<&File>) -> Result<File, Error> {
-    let path = holder.path(model);
+    let mut path = holder.path(model);
+    if let Some(first) = first {
+        // A save that was stopped at the end.
+        path = Some(waits(&path, &first.save)).filter(|waiting| waiting.is_file()).unwrap_or(path);
+    }
     let refuse = |what: String| Error::Usage(format!("{}: {what}", path.display()));
     let bytes = std::fs::read(&path).map_err(Error::file(&path))?;
     let damaged = |e: safetensors::SafeTensorError| {
@@ -344,6 +423,74 @@ mod tests {
             let mode = |name: &str| fs::metadata(dir.path().join(name)).unwrap().permissions().mode() & 0o777;
             assert_eq!((mode("m"), mode("m.party0.safetensors")), (0o644, 0o600));
         }
+    }
+
+    /// What is in a folder, but temporary files, which a kill leaves and nobody takes for another.
+    fn names(dir: &Path) -> Vec<String> {
+        let names = fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned());
+        names.filter(|name| !name.starts_with(".tmp")).collect()
+    }
+
+    fn copy(from: &Path, to: &Path) {
+        for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    }
+
+    /// A save over an older one that fails, or is killed, before each change of a name in turn: one of the two is there, whole.
+    #[test]
+    fn a_save_that_is_stopped_anywhere_leaves_the_older_or_the_newer_whole() {
+        let mut secure = started();
+        secure.load(&generate::initial(&spec(), 5).unwrap()).unwrap();
+        let older = trained(&mut secure);
+        train(&mut secure);
+        let newer = Trained { steps: 4, ..trained(&mut secure) };
+        // Three files that wait, f64's, and the three places.
+        let changes = 7;
+        for killed in [false, true] {
+            for stop in 0..=changes {
+                let (dir, moment) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+                let model = dir.path().join("m.safetensors");
+                save(&model, &spec(), &older).unwrap();
+                let mut asked = 0;
+                let mut at = |_: &Path| {
+                    asked += 1;
+                    if asked <= stop {
+                        return Ok(());
+                    }
+                    copy(dir.path(), moment.path());
+                    Err(Error::Usage("stopped".into()))
+                };
+                let ended = write(&model, &Made::of(&model, &spec(), &newer).unwrap(), &mut at);
+                assert_eq!(ended.is_ok(), stop == changes);
+                // Who is killed tidies nothing up.
+                let left = if killed && stop < changes { moment.path() } else { dir.path() };
+                let model = left.join("m.safetensors");
+                let expected = if stop <= 3 { &older } else { &newer };
+                let loaded = load(&model, &spec()).unwrap();
+                assert_eq!((loaded.steps, &loaded.real), (expected.steps, &expected.real), "{stop}, killed {killed}");
+                if stop == changes || (stop <= 3 && !killed) {
+                    assert_eq!(names(left).len(), 4, "{stop}: {:?}", names(left));
+                }
+                // The next save works and tidies up, whatever was left.
+                save(&model, &spec(), &older).unwrap();
+                assert_eq!(load(&model, &spec()).unwrap().steps, older.steps);
+                assert_eq!(names(left).len(), 4, "{stop}: {:?}", names(left));
+            }
+        }
+    }
+
+    /// A folder stands where a party's file should go: the save says so, and can be loaded.
+    #[test]
+    fn a_place_that_cannot_be_taken_is_named_and_the_save_is_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let model = dir.path().join("m");
+        let mut secure = started();
+        secure.load(&generate::initial(&spec(), 5).unwrap()).unwrap();
+        fs::create_dir(dir.path().join("m.party1.safetensors")).unwrap();
+        let error = save(&model, &spec(), &trained(&mut secure)).unwrap_err().to_string();
+        assert!(error.contains("m.party1.safetensors") && error.contains("can be loaded"), "{error}");
+        assert_eq!(load(&model, &spec()).unwrap().steps, 2);
     }
 
     #[test]

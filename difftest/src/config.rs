@@ -1,9 +1,10 @@
 //! What a run is, validated: the meaning of the flags.
 
 use crate::error::Error;
-use fixtures::{CLASSES, Dataset};
+use fixtures::Dataset;
 use reference::spec::{FixedSpec, Head, NetworkSpec, ProbePoint, Rounding, SgdSpec, TrainSpec};
 use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 /// How the sides relate from step to step.
@@ -52,14 +53,20 @@ pub struct Config {
     /// Seed of the parties' streams: for reproducing a run only, the shares are then no secret.
     pub insecure_seed: Option<u64>,
     /// Directory of the data set; MNIST as shipped if none.
+    #[serde(serialize_with = "path_text")]
     pub data: Option<PathBuf>,
     /// Compare only this step (from 0) of the run.
     pub only_step: Option<usize>,
     /// Compare only this tensor.
     pub only_probe: Option<String>,
     /// Trained model that a free run goes on with, instead of initial weights.
+    #[serde(serialize_with = "path_text")]
     pub loaded: Option<PathBuf>,
+    /// Name of the engine on the secure side, if it is not the one of this project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<&'static str>,
     /// The file whose step is replayed, if this is a replay.
+    #[serde(serialize_with = "path_text")]
     pub replayed: Option<PathBuf>,
 }
 
@@ -81,20 +88,48 @@ pub struct Training {
 }
 
 impl Training {
-    /// The specification for data of `inputs` columns, with its limits checked.
+    /// The specification for data of `inputs` columns and ten classes, as MNIST has, in the paper's format, with its limits checked.
     ///
     /// # Errors
     /// The first limit that is broken.
     pub fn spec(&self, inputs: usize) -> Result<TrainSpec, Error> {
+        self.sized(inputs, 10, FixedSpec::default())
+    }
+
+    /// The specification for the data set that ships with the program.
+    ///
+    /// # Errors
+    /// The first limit that is broken.
+    pub fn spec_for_shipped(&self, fixed: FixedSpec) -> Result<TrainSpec, Error> {
+        self.sized(784, 10, fixed)
+    }
+
+    /// The specification for a data set, as wide as its images and with as many classes as its labels name, with its limits checked.
+    ///
+    /// # Errors
+    /// The first limit that is broken.
+    pub fn spec_for(&self, data: &Dataset, fixed: FixedSpec) -> Result<TrainSpec, Error> {
+        self.sized(data.train.inputs(), data.classes(), fixed)
+    }
+
+    /// The specification for a data set that nothing is known of yet: what is refused here is refused for every one.
+    ///
+    /// # Errors
+    /// The first limit that is broken.
+    pub fn spec_for_any(&self, fixed: FixedSpec) -> Result<TrainSpec, Error> {
+        self.sized(1, 2, fixed)
+    }
+
+    fn sized(&self, inputs: usize, classes: usize, fixed: FixedSpec) -> Result<TrainSpec, Error> {
         if self.layers == 0 || self.layers > 64 {
             return Err(Error::Usage(format!("--layers is {}; it must be 1 to 64", self.layers)));
         }
         let spec = TrainSpec {
-            network: NetworkSpec::dense(inputs, self.hidden, CLASSES, self.layers),
+            network: NetworkSpec::dense(inputs, self.hidden, classes, self.layers),
             head: self.head,
             epsilon: self.epsilon,
             rounding: self.rounding,
-            fixed: FixedSpec::default(),
+            fixed,
             sgd: self.sgd,
         };
         spec.validate()?;
@@ -152,6 +187,7 @@ impl Config {
             only_step: None,
             only_probe: None,
             loaded: None,
+            engine: None,
             replayed: None,
         }
     }
@@ -181,8 +217,15 @@ impl Config {
 
     /// The command line that repeats this run, with `extra` flags.
     pub fn command(&self, extra: &str) -> String {
+        if let Some(engine) = self.engine {
+            let what = if extra.is_empty() { String::new() } else { format!(" ({extra})") };
+            return format!(
+                "the caller's own run of {engine}, seed {}{what}; no command of difftest runs it",
+                self.seed
+            );
+        }
         if let Some(file) = &self.replayed {
-            return format!("difftest replay {}", shell_word(&file.display().to_string()));
+            return format!("difftest replay {}", shell_word(file.as_os_str()));
         }
         let (spec, default) = (&self.spec, SgdSpec::default());
         let mut c = format!("difftest --head {} --layers {}", spec.head, spec.network.layers());
@@ -206,7 +249,7 @@ impl Config {
         flag(fixed.value_bits != default.value_bits, format!("--value-bits {}", fixed.value_bits));
         flag(self.mode == Mode::Free, "--mode free".into());
         for (name, path) in [("--data", &self.data), ("--load-model", &self.loaded)] {
-            let word = path.as_ref().map(|p| shell_word(&p.display().to_string())).unwrap_or_default();
+            let word = path.as_ref().map(|p| shell_word(p.as_os_str())).unwrap_or_default();
             flag(path.is_some(), format!("{name} {word}"));
         }
         flag(true, format!("--seed {}", self.seed));
@@ -216,10 +259,23 @@ impl Config {
     }
 }
 
-/// Quotes what a shell would take apart.
-fn shell_word(word: &str) -> String {
+/// Quotes what a shell would take apart. Control characters and bytes that are no UTF-8, which no report can hold, are written as `$'\xe9'`.
+fn shell_word(word: &OsStr) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    match word.to_str() {
+        Some(word) if !word.is_empty() && word.chars().all(plain) => word.into(),
+        Some(word) if !word.contains(char::is_control) => format!("'{}'", word.replace('\'', "'\\''")),
+        _ => format!("$'{}'", word.as_encoded_bytes().escape_ascii()),
+    }
+}
+
+/// A path as text: bytes that are no UTF-8 as `\xe9`.
+fn path_text<S: serde::Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+    let text = |path: &PathBuf| {
+        let chunks = path.as_os_str().as_encoded_bytes().utf8_chunks();
+        chunks.map(|c| format!("{}{}", c.valid(), c.invalid().escape_ascii())).collect::<String>()
+    };
+    path.as_ref().map(text).serialize(serializer)
 }
 
 /// A run of one step of a small network with two layers, for tests.
@@ -251,6 +307,19 @@ mod tests {
             config.command("--step 3"),
             "difftest --head relu-grad --layers 2 --rounding nearest --data 'a b' --seed 7 --step 3"
         );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_path_of_any_bytes_has_a_text_and_a_shell_word() {
+        use std::os::unix::ffi::OsStrExt;
+        let latin = OsStr::from_bytes(b"donn\xe9es");
+        assert_eq!(shell_word(latin), r"$'donn\xe9es'");
+        assert_eq!(shell_word(OsStr::new("it's")), r"'it'\''s'");
+        assert_eq!(shell_word(OsStr::new("données")), "'données'");
+        assert_eq!(shell_word(OsStr::new("a\nb'c")), r"$'a\nb\'c'");
+        let text = |path: &OsStr| path_text(&Some(path.into()), serde_json::value::Serializer).unwrap();
+        assert_eq!((text(latin), text(OsStr::new("données"))), (r"donn\xe9es".into(), "données".into()));
     }
 
     #[test]

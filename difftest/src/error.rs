@@ -58,7 +58,7 @@ fn remedy(cause: &std::io::Error) -> &'static str {
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "name one that you have the right to",
         ErrorKind::IsADirectory => "it is a folder; name a file",
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room, or name a file elsewhere",
-        ErrorKind::InvalidData => "it is not text; name a file of the right kind",
+        ErrorKind::InvalidData => "it is not text in UTF-8; name a file of the right kind",
         _ => "name another file",
     }
 }

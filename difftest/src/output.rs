@@ -18,7 +18,7 @@ pub fn check_output(path: Option<&Path>) -> Result<(), Error> {
     if path.is_dir() {
         return Err(Error::Usage(format!("{}: is a folder; name a file", path.display())));
     }
-    let target = target(path);
+    let target = target(path)?;
     if target.exists() && !target.is_file() {
         return Ok(());
     }
@@ -40,7 +40,7 @@ pub fn check_output(path: Option<&Path>) -> Result<(), Error> {
 pub fn check_distinct<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Error> {
     let mut seen = std::collections::BTreeSet::new();
     for path in paths {
-        let target = target(path);
+        let target = target(path)?;
         let place = folder(&target).canonicalize().unwrap_or_default().join(target.file_name().unwrap_or_default());
         if (!target.exists() || target.is_file()) && !seen.insert(place) {
             return Err(Error::Usage(format!(
@@ -52,9 +52,17 @@ pub fn check_distinct<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(
     Ok(())
 }
 
-/// What is written to: a link stays, and what it leads to is replaced.
-fn target(path: &Path) -> PathBuf {
-    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+/// What is written to: a link stays, and what it leads to is replaced, or made if it is not there.
+fn target(path: &Path) -> Result<PathBuf, Error> {
+    let mut target = path.to_owned();
+    // As many as Linux follows.
+    for _ in 0..40 {
+        match std::fs::read_link(&target) {
+            Ok(next) => target = folder(&target).join(next),
+            Err(_) => return Ok(target),
+        }
+    }
+    Err(Error::Usage(format!("{}: is a link that leads to itself; name a file", path.display())))
 }
 
 /// The folder of a file.
@@ -78,31 +86,70 @@ pub fn write_private(path: &Path, contents: &[u8]) -> Result<(), Error> {
     place(path, contents, true)
 }
 
-/// A file that is replaced keeps its mode, but a private one its owner's rights only.
 fn place(path: &Path, contents: &[u8], private: bool) -> Result<(), Error> {
-    let place = || -> std::io::Result<()> {
-        let target = target(path);
-        let old = std::fs::metadata(&target).ok();
-        if old.as_ref().is_some_and(|old| !old.is_file()) {
-            // A device or a pipe is written to; there is nothing to be replaced.
-            return std::fs::OpenOptions::new().write(true).open(&target)?.write_all(contents);
-        }
-        let mut builder = tempfile::Builder::new();
-        #[cfg(not(unix))]
-        let _ = (private, old);
-        #[cfg(unix)]
-        builder.permissions(PermissionsExt::from_mode(if private { 0o600 } else { 0o666 }));
-        let mut file = builder.tempfile_in(folder(&target))?;
-        file.write_all(contents)?;
-        #[cfg(unix)]
-        if let Some(old) = old {
-            let kept = old.permissions().mode() & if private { 0o700 } else { 0o7777 };
-            file.as_file().set_permissions(PermissionsExt::from_mode(kept))?;
-        }
-        file.persist(&target)?;
+    let target = target(path)?;
+    if std::fs::metadata(&target).is_ok_and(|old| !old.is_file()) {
+        // A device or a pipe is written to; there is nothing to be replaced.
+        let write = || std::fs::OpenOptions::new().write(true).open(&target)?.write_all(contents);
+        return write().map_err(Error::file(path));
+    }
+    Prepared::new(path, contents, private)?.commit()
+}
+
+/// A file that is on the disk as a whole, but not yet under its name: gone unless it is committed.
+pub(crate) struct Prepared {
+    file: tempfile::NamedTempFile,
+    /// As it was asked for.
+    path: PathBuf,
+    target: PathBuf,
+}
+
+impl Prepared {
+    /// Writes `contents` beside what `path` leads to. A file that will be replaced keeps its mode, but a private one its owner's rights only.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub(crate) fn new(path: &Path, contents: &[u8], private: bool) -> Result<Self, Error> {
+        let target = target(path)?;
+        let prepare = || -> std::io::Result<tempfile::NamedTempFile> {
+            let mut builder = tempfile::Builder::new();
+            let old = std::fs::metadata(&target).ok();
+            #[cfg(not(unix))]
+            let _ = (private, old);
+            #[cfg(unix)]
+            builder.permissions(PermissionsExt::from_mode(if private { 0o600 } else { 0o666 }));
+            let mut file = builder.tempfile_in(folder(&target))?;
+            file.write_all(contents)?;
+            #[cfg(unix)]
+            if let Some(old) = old {
+                let kept = old.permissions().mode() & if private { 0o700 } else { 0o7777 };
+                file.as_file().set_permissions(PermissionsExt::from_mode(kept))?;
+            }
+            // A name that outlives a power failure must not lead to bytes that did not.
+            file.as_file().sync_all()?;
+            Ok(file)
+        };
+        let file = prepare().map_err(Error::file(path))?;
+        Ok(Prepared { file, path: path.to_owned(), target })
+    }
+
+    /// Gives the file its name, replacing what had it.
+    ///
+    /// # Errors
+    /// Names the file; what had the name then still has it.
+    pub(crate) fn commit(self) -> Result<(), Error> {
+        let Prepared { file, path, target } = self;
+        file.persist(&target).map_err(|e| Error::file(&path)(e.error))?;
+        sync_folder(&target);
         Ok(())
-    };
-    place().map_err(Error::file(path))
+    }
+}
+
+/// Makes the names in the folder of `file` last. Where a system has no such thing, names last when they will.
+pub(crate) fn sync_folder(file: &Path) {
+    if cfg!(unix) {
+        let _ = std::fs::File::open(folder(file)).and_then(|f| f.sync_all());
+    }
 }
 
 #[cfg(test)]
@@ -144,6 +191,33 @@ mod tests {
         write(&new, b"").unwrap();
         assert_eq!(mode(&new) & 0o111, 0);
         assert_ne!(mode(&new) & 0o400, 0);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_leads_nowhere_stays_and_leads_to_the_file() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().unwrap();
+        let in_dir = |name: &str| dir.path().join(name);
+        std::fs::create_dir(in_dir("sub")).unwrap();
+        symlink("sub/file", in_dir("first")).unwrap();
+        symlink("first", in_dir("second")).unwrap();
+        check_output(Some(&in_dir("second"))).unwrap();
+        write(&in_dir("second"), b"one").unwrap();
+        assert_eq!(std::fs::read(in_dir("sub/file")).unwrap(), b"one");
+        for link in ["first", "second"] {
+            assert!(std::fs::symlink_metadata(in_dir(link)).unwrap().is_symlink(), "{link}");
+        }
+        let both = [in_dir("second"), in_dir("sub/file")];
+        assert!(check_distinct(both.iter().map(PathBuf::as_path)).is_err());
+
+        symlink("missing/file", in_dir("astray")).unwrap();
+        let error = check_output(Some(&in_dir("astray"))).unwrap_err().to_string();
+        assert!(error.contains("there is no folder") && error.contains("missing"), "{error}");
+        symlink("circle", in_dir("circle")).unwrap();
+        assert!(write(&in_dir("circle"), b"").is_err());
+        assert!(std::fs::symlink_metadata(in_dir("circle")).unwrap().is_symlink());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 5, "nothing temporary is left");
     }
 
     #[test]

@@ -11,11 +11,14 @@ use crate::check::{Outcome, divergence::Verdict};
 use crate::checkpoint::Trained;
 use crate::compare::Comparison;
 use crate::config::{Config, Mode};
+use crate::evaluation::Evaluation;
 use crate::explain::health;
+use crate::provenance::{DataReport, Provenance};
 use crate::run::distances::{Detail, Distances, Tightness};
 use crate::run::{free, lockstep};
 use crate::side::Spent;
 use crate::statistics::median;
+use fixtures::Dataset;
 use reference::spec::ProbePoint;
 use secure::kernel::Kernel;
 use serde::Serialize;
@@ -125,6 +128,8 @@ pub struct SideVerdict {
 pub struct Accuracy {
     /// Rows of the test set.
     pub rows: usize,
+    /// Part of them with the most frequent label: what a constant answer gets right.
+    pub chance: f64,
     /// Part that the real side classifies correctly.
     pub real: f64,
     /// Part that the secure side classifies correctly.
@@ -151,6 +156,10 @@ pub struct Report {
     pub schema: u32,
     /// The command that repeats the run.
     pub command: String,
+    /// Program, date, processor, kernel.
+    pub made: Provenance,
+    /// The data.
+    pub data: DataReport,
     /// True if the secure side ran with a fixed seed: its shares were then no secret.
     pub insecure: bool,
     /// The configuration.
@@ -190,11 +199,14 @@ struct Common {
 }
 
 impl Report {
-    fn new(config: &Config, test_rows: usize, found: Common) -> Self {
+    fn new(config: &Config, data: &Dataset, found: Common) -> Self {
         let [real, integer, secure] = found.spent;
+        let chance = Evaluation::of(data, config.spec.fixed).chance();
         Report {
             schema: SCHEMA,
             command: config.command(&format!("--steps {}", config.steps)),
+            made: Provenance::now(),
+            data: DataReport::of(data),
             insecure: config.insecure_seed.is_some(),
             config: config.clone(),
             steps: found.steps,
@@ -206,13 +218,18 @@ impl Report {
             checks: found.checks,
             divergence: found.divergence.into_iter().map(|(side, verdict)| SideVerdict { side, verdict }).collect(),
             watch: found.watch.into(),
-            accuracy: Accuracy { rows: test_rows, real: found.accuracy.0, secure: found.accuracy.1 },
+            accuracy: Accuracy {
+                rows: data.test.len(),
+                chance: chance.share,
+                real: found.accuracy.0,
+                secure: found.accuracy.1,
+            },
             cost: CostReport { real, integer, secure, kernel: Kernel::selected().name() },
         }
     }
 
     /// Of a lock-step run.
-    pub fn lockstep(config: &Config, test_rows: usize, found: lockstep::Findings) -> Self {
+    pub fn lockstep(config: &Config, data: &Dataset, found: lockstep::Findings) -> Self {
         debug_assert_eq!(config.mode, Mode::Lockstep);
         let lockstep::Findings { distances, budgets, checks, divergence, watch, accuracy, spent, steps } = found;
         let Distances { tensors, statistical, tightness, details } = distances;
@@ -229,15 +246,15 @@ impl Report {
                 .map(|(step, b)| budget::StepBudget { step: *step, tensors: budget::rows(b, unit) })
                 .collect(),
             details,
-            ..Self::new(config, test_rows, Common { checks, divergence, watch, accuracy, spent, steps })
+            ..Self::new(config, data, Common { checks, divergence, watch, accuracy, spent, steps })
         }
     }
 
     /// Of a free run, beside what it has trained.
-    pub fn free(config: &Config, test_rows: usize, found: free::Findings) -> (Self, Trained) {
+    pub fn free(config: &Config, data: &Dataset, found: free::Findings) -> (Self, Trained) {
         let free::Findings { curve, checks, divergence, watch, accuracy, spent, steps, trained } = found;
         let common = Common { checks, divergence, watch, accuracy, spent, steps };
-        (Report { curve, ..Self::new(config, test_rows, common) }, trained)
+        (Report { curve, ..Self::new(config, data, common) }, trained)
     }
 
     /// Whether every check holds.

@@ -69,6 +69,8 @@ pub struct Trace {
     pub tested: Computed<i64>,
     /// The coins that the tested side drew, and that the integer side replayed.
     pub coins: Tape,
+    /// Whether the tested side handed out no coins though it drew some: the integer side then drew its own, and only bounds judge.
+    pub blind: bool,
     /// What the integer side truncated.
     pub truncated: Vec<Replayed>,
     /// What the tested side truncated, if it records that.
@@ -94,6 +96,7 @@ impl Trace {
             integer: Computed::default(),
             tested: Computed::default(),
             coins: Tape::default(),
+            blind: false,
             truncated: Vec::new(),
             tested_truncated: Vec::new(),
             violations: Monitor::default(),

@@ -8,6 +8,7 @@
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder, Yield};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 /// Running parties. Dropping it waits until all have ended.
 pub(crate) struct Pool {
@@ -16,20 +17,16 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Runs each party on a thread of its own, out of at least `threads`. One that panics ends; its thread goes on helping.
+    /// Runs each party on a thread of its own, out of at least `threads` where the system gives so many. One that panics ends; its thread goes on helping.
     ///
     /// # Errors
-    /// The system has no such threads.
+    /// The system has no thread for each party.
     pub fn start(
         threads: usize,
         parties: Vec<Box<dyn FnOnce() + Send>>,
     ) -> std::result::Result<Self, ThreadPoolBuildError> {
         let running = parties.len();
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(threads.max(parties.len()))
-            .thread_name(move |i| if i < running { format!("party {i}") } else { format!("helper {i}") })
-            .panic_handler(|_| {})
-            .build()?;
+        let pool = pool(threads.max(running), running).or_else(|_| patient(|| pool(running, running)))?;
         let (alive, ended) = channel::<()>();
         let parties = Mutex::new(parties.into_iter().map(Some).collect::<Vec<_>>());
         pool.spawn_broadcast(move |thread| {
@@ -49,6 +46,28 @@ impl Drop for Pool {
         let _ = self.ended.recv();
     }
 }
+
+fn pool(threads: usize, parties: usize) -> std::result::Result<ThreadPool, ThreadPoolBuildError> {
+    ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(move |i| if i < parties { format!("party {i}") } else { format!("helper {i}") })
+        .panic_handler(|_| {})
+        .build()
+}
+
+/// Again for a while what failed: the threads of a pool that was dropped just before count against the limit until they are gone.
+fn patient<T, E>(mut start: impl FnMut() -> std::result::Result<T, E>) -> std::result::Result<T, E> {
+    for _ in 0..PATIENCE {
+        if let Ok(started) = start() {
+            return Ok(started);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    start()
+}
+
+/// Attempts to start the parties' threads, 5 ms apart.
+const PATIENCE: usize = 100;
 
 /// Does a piece of what is to be done in this thread's pool. False if there is none, or no pool.
 pub(crate) fn help() -> bool {

@@ -6,14 +6,16 @@ pub mod faults;
 pub mod fixtures;
 pub mod functions;
 pub mod head;
+pub mod manual;
 pub mod paper;
 pub mod replay;
 pub mod time;
 pub mod training;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use difftest::error::Error;
+use difftest::terminal::{self, line, lines};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -22,7 +24,7 @@ use std::process::ExitCode;
 #[derive(Debug, Parser)]
 #[command(
     name = "difftest",
-    version,
+    version = version(),
     args_conflicts_with_subcommands = true,
     after_help = "Without a command, runs the comparison on MNIST (shipped inside the program).\n\n\
 Examples:\n  \
@@ -30,7 +32,11 @@ difftest                                       softmax, one layer, ten steps: a 
 difftest --head relu-grad --layers 2           another head, one hidden layer of 128 units\n  \
 difftest --layers 2 --mode free --epochs 1     train a whole epoch on each side\n  \
 difftest head --head softmax --input rows.json one head on given logits, by all three sides\n\n\
-Exit codes: 0 every check holds, 1 a check failed, 2 bad usage or bad input."
+SECURE_KERNEL=portable, avx2, avx512 or amx in the environment chooses the parties' kernel instead of the fastest that the processor has; the\n\
+results do not depend on it.\n\n\
+Ctrl-C ends a comparison after the step that it is at, and reports what was found so far; a second one ends it at once.\n\n\
+Exit codes: 0 every check holds; 1 a check failed, is OPEN because too little could be compared, or the parties did not finish (FAIL protocol);\n\
+2 bad usage or bad input; 130 ended by a second Ctrl-C."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -57,6 +63,10 @@ enum Command {
     Functions(functions::Args),
     /// Repeat the source paper's evaluation: tables, claims, curves
     Paper(paper::Args),
+    /// Write a completion script for a shell to standard output
+    Completions(manual::Completions),
+    /// Write the manual page, or with --dir one of every command
+    Man(manual::Man),
 }
 
 /// How a command that could run ended.
@@ -75,17 +85,53 @@ impl Verdict {
     }
 }
 
+/// Version, commit and kernel.
+fn version() -> &'static str {
+    let kernel =
+        secure::kernel::Kernel::select().map_or_else(|e| e.to_string(), |kernel| format!("kernel {}", kernel.name()));
+    // clap keeps it for as long as the program runs.
+    format!("{}, {}", difftest::provenance::version(), terminal::line(&kernel)).leak()
+}
+
+/// The command line. What takes a value takes one that begins with a minus sign and a digit too, and then says what it must be.
+fn command() -> clap::Command {
+    fn prepared(command: clap::Command) -> clap::Command {
+        let values =
+            |arg: clap::Arg| if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg };
+        command.mut_args(values).mut_subcommands(prepared)
+    }
+    prepared(Cli::command())
+}
+
+/// The text of a refusal, in which numbers that are none are called so: the standard library's words say what the parser met, not what is wanted.
+fn refusal(error: &clap::Error) -> String {
+    let mut text = error.render().to_string();
+    for (met, wanted) in [
+        ("invalid digit found in string", "it must be a whole number, 0 or more"),
+        ("cannot parse integer from empty string", "it must be a whole number, 0 or more"),
+        ("number too large to fit in target type", "it is too large"),
+        ("invalid float literal", "it must be a number"),
+        ("cannot parse float from empty string", "it must be a number"),
+    ] {
+        text = text.replace(met, wanted);
+    }
+    text
+}
+
 /// Parses the command line and runs it.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let parsed = command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(e) => {
             // Help and version go to standard output and are no error.
             let code = if e.use_stderr() { 2 } else { 0 };
-            let _ = e.print();
+            // An error quotes what was typed, which a script may have taken from anywhere.
+            let _ = if code == 0 { e.print() } else { write!(std::io::stderr(), "{}", lines(&refusal(&e))) };
             return ExitCode::from(code);
         }
     };
+    difftest::threads::start();
     let kernel = secure::kernel::Kernel::select().map_err(|e| Error::Usage(e.to_string()));
     let done = kernel.and_then(|_| match cli.command {
         None => check::run(cli.check),
@@ -97,24 +143,26 @@ pub fn main() -> ExitCode {
         Some(Command::Advise(args)) => advise::run(args),
         Some(Command::Replay(args)) => replay::run(args),
         Some(Command::Paper(args)) => paper::run(args),
+        Some(Command::Completions(args)) => manual::completions(&args),
+        Some(Command::Man(args)) => manual::man(&args),
     });
     match done {
         Ok(Verdict::Holds) => ExitCode::SUCCESS,
         Ok(Verdict::Fails) => ExitCode::from(1),
         Err(e) => {
-            let _ = writeln!(std::io::stderr(), "difftest: {e}");
+            let _ = writeln!(std::io::stderr(), "difftest: {}", line(&e.to_string()));
             ExitCode::from(e.code())
         }
     }
 }
 
-/// Prints to standard output. A reader that has gone away (`difftest | head`) is no error.
+/// Prints to standard output, with everything escaped that a terminal would act upon. A reader that has gone away (`difftest | head`) is no error.
 ///
 /// # Errors
 /// Anything else that keeps the text from being written, a full disk for instance.
 pub fn print(text: &str) -> Result<(), Error> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(lines(text).as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Error::File { path: "standard output".into(), cause: e })
         }
@@ -149,15 +197,23 @@ fn parse_rounding(text: &str) -> Result<reference::spec::Rounding, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent_and_the_help_names_what_a_newcomer_needs() {
-        Cli::command().debug_assert();
-        let help = Cli::command().render_long_help().to_string();
-        for word in
-            ["--head", "relu-prob-cut", "--layers", "--rounding", "Exit codes", "Examples", "INSECURE", "fixtures"]
-        {
+        command().debug_assert();
+        let help = command().render_long_help().to_string();
+        for word in [
+            "--head",
+            "relu-prob-cut",
+            "--layers",
+            "--rounding",
+            "Exit codes",
+            "Examples",
+            "INSECURE",
+            "fixtures",
+            "SECURE_KERNEL",
+            "OPEN",
+        ] {
             assert!(help.contains(word), "{word} is missing:\n{help}");
         }
     }

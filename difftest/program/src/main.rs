@@ -1,6 +1,11 @@
-//! The `difftest` program: the command line of the library `difftest`.
+//! The `difftest` program: the command line of the library `difftest`, and an allocator that says when memory is refused.
 
 mod cli;
+mod interrupt;
+mod memory;
+
+#[global_allocator]
+static ALLOCATOR: memory::Allocator = memory::Allocator;
 
 fn main() -> std::process::ExitCode {
     cli::main()

@@ -8,7 +8,7 @@
 //!
 //! | operation | rule |
 //! | --- | --- |
-//! | Z = trunc(X W + b) | (dX + gamma \|X\|) \|W\| + gamma \|b\| + t, W and b being exact |
+//! | Z = trunc(X W + b) | (dX + gamma \|X\|) \|W\| + gamma \|b\| + t, W and b being exact; 0 where every product is 0 |
 //! | X = ReLU(Z) | max(0, z + dz) - max(0, z) for z < 0, else dz: ReLU never widens |
 //! | M = \[Z > 0\] | decided if \|z\| > dz; otherwise both branches are listed |
 //! | head | [`super::head`] |
@@ -17,6 +17,9 @@
 //! | G' = M trunc(G W^T) | (dG + gamma \|G\|) \|W\|^T + t, times M; undecided: 0 or that |
 //! | V = trunc(M V - c dW) | \|v\| \|M - momentum\| + \|dW\| \|c - rate\| + c ddW + t: the encodings' errors are known exactly |
 //! | W = W + V | dV (with extra velocity bits: + t) |
+//!
+//! A sum whose every product is exactly 0 on both sides loses nothing: Z is then b itself, a gradient or velocity is 0, and truncation, which keeps
+//! multiples of 2^f as they are, is exact. So a padded row (all zero) or a batch that moves no weight leaves nothing undecided.
 //!
 //! Products of radii and magnitudes are f64 matrix products themselves; all summands are non-negative, so one factor
 //! 1 + gamma(2n + 16) rounds them up. Source: Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.3 (running error analysis).
@@ -62,9 +65,10 @@ pub fn step(
     let mut bounds = Bounds::new();
     let magnitude: Vec<_> = start.iter().map(|l| l.weights.mapv(f64::abs)).collect();
 
-    // Forward. Pixels are exact from f = 8 on; below that each is encoded.
-    let encode = if spec.fixed.fraction_bits >= 8 { 0.0 } else { errors.encode };
-    let mut inputs = vec![(x.mapv(f64::abs), Array2::from_elem(x.dim(), encode))];
+    // Forward. Pixels are exact from f = 8 on; below that each is encoded, which keeps what is a whole number of units.
+    let units = spec.fixed.one() as f64;
+    let encode = |v: f64| if (v * units).fract() == 0.0 { 0.0 } else { errors.encode };
+    let mut inputs = vec![(x.mapv(f64::abs), x.mapv(encode))];
     for l in 1..=layers {
         let (x_abs, dx) = &inputs[l - 1];
         let n = x_abs.ncols();
@@ -72,7 +76,9 @@ pub fn step(
         let mut dz = (dx + &(x_abs * g)).dot(&magnitude[l - 1]);
         let bias = &start[l - 1].bias;
         for mut row in dz.rows_mut() {
-            Zip::from(&mut row).and(bias).for_each(|d, b| *d = outward(*d + g * b.abs() + errors.truncate, n));
+            Zip::from(&mut row)
+                .and(bias)
+                .for_each(|d, b| *d = lossy(*d, outward(*d + g * b.abs() + errors.truncate, n)));
         }
         if l == layers {
             bounds.insert(ProbePoint::Logits, certain(dz));
@@ -107,7 +113,7 @@ pub fn step(
         }
         let classes = g_abs.ncols();
         let unmasked = (&dg + &(&g_abs * gamma(classes + 2))).dot(&magnitude[l - 1].t());
-        let unmasked = unmasked.mapv(|d| outward(d + errors.truncate, classes));
+        let unmasked = unmasked.mapv(|d| lossy(d, outward(d + errors.truncate, classes)));
         let gradient_above = if l == layers { ProbePoint::HeadGradient } else { ProbePoint::ActivationGradient(l) };
         let value = real[&gradient_above].dot(&start[l - 1].weights.t());
         let (z, dz) = (ProbePoint::PreActivation(l - 1), &bounds[&ProbePoint::PreActivation(l - 1)].radius);
@@ -119,6 +125,12 @@ pub fn step(
 
     update(spec, start, real, &errors, &mut bounds)?;
     Ok(bounds)
+}
+
+/// The radius of a truncated sum of products whose error before truncation is `sum`: where that is 0 every product is, for each has an error in f64,
+/// and nothing is cut off.
+fn lossy(sum: f64, radius: f64) -> f64 {
+    if sum == 0.0 { 0.0 } else { radius }
 }
 
 /// Rounds up what was computed with sums of `n` non-negative products in f64.
@@ -257,13 +269,21 @@ fn update(
     // f64: v' = momentum v - rate dW is at most six roundings from exact, w' one more.
     let g = gamma(8);
     let velocity_rule = |v: f64, gradient: f64, radius: f64| {
+        if v == 0.0 && gradient == 0.0 && radius == 0.0 {
+            return 0.0;
+        }
         let product = rate * gradient.abs();
         let kept = spec.sgd.momentum * v.abs();
         let value = v.abs() * momentum_off + gradient.abs() * rate_off + coded_rate * radius + errors.truncate * extra;
         outward(value + g * (product + kept), 4)
     };
     let weight_truncation = if units.extra > 0 { errors.truncate } else { 0.0 };
-    let weight_rule = |w: f64, v: f64, radius: f64| outward(radius + weight_truncation + g * (w.abs() + v.abs()), 4);
+    let weight_rule = |w: f64, v: f64, radius: f64| {
+        if v == 0.0 && radius == 0.0 {
+            return 0.0;
+        }
+        outward(radius + weight_truncation + g * (w.abs() + v.abs()), 4)
+    };
 
     for (l, layer) in (1..).zip(start) {
         let row = |v: &ndarray::Array1<f64>| v.clone().insert_axis(Axis(0));
@@ -399,6 +419,54 @@ pub(super) mod tests {
         assert!(c.closest > 0.95, "closest {}", c.closest);
         let c = &compare(&spec(Head::Softmax, Rounding::Nearest, 1, 0), 9)[&ProbePoint::Logits];
         assert!(c.closest > 0.95, "closest {}", c.closest);
+    }
+
+    /// Padded rows under weights without biases: every side has exactly 0 there, and nothing hangs on rounding.
+    #[test]
+    fn exact_zeros_are_exact_and_decided() {
+        for rounding in Rounding::ALL {
+            for (layers, extra) in [(1, 0), (2, 0), (3, 6)] {
+                let spec = spec(Head::Softmax, rounding, layers, extra);
+                let (mut start, mut batch) = inputs(&spec, &mut ChaCha12Rng::seed_from_u64(5));
+                for layer in &mut start.layers {
+                    layer.bias.fill(0);
+                    layer.weight_velocity.fill(0);
+                    layer.bias_velocity.fill(0);
+                }
+                for mut row in batch.units.rows_mut().into_iter().take(20) {
+                    row.fill(0);
+                }
+                batch.units.column_mut(3).fill(0);
+                batch.reals = batch.units.mapv(|u| u as f64 / spec.fixed.one() as f64);
+                let mut f64_side = Real::new(spec.clone(), &start).unwrap();
+                let mut integer = Integer::with_coins(spec.clone(), Coins::Extreme { up: true }).unwrap();
+                if rounding == Rounding::Nearest {
+                    integer = Integer::with_coins(spec.clone(), Coins::Tape(Tape::default())).unwrap();
+                }
+                integer.load(&start).unwrap();
+                let real = f64_side.step(&batch, Tape::default()).unwrap().tensors;
+                let units = integer.step(&batch, Tape::default()).unwrap().tensors;
+                let parameters = start.decode(spec.fixed, &spec.sgd);
+                let bounds = step(&spec, &parameters, &batch.reals, &batch.labels, &real).unwrap();
+                for (point, bounded) in &bounds {
+                    let scale = point.scale(spec.fixed, extra);
+                    let c = compare::tensor(0, &real[point], &units[point], scale, bounded);
+                    assert_eq!(c.outside, 0, "{rounding} {layers} {point} {:?}", c.first_outside);
+                    let of_padding = |a: &Ambiguity| a.elements.iter().any(|&e| e / bounded.radius.ncols() < 20);
+                    assert!(!bounded.ambiguous.iter().any(of_padding), "{rounding} {layers} {point}");
+                    let first_layer =
+                        |p: &ProbePoint| matches!(p, ProbePoint::WeightVelocity(1) | ProbePoint::Weights(1));
+                    if first_layer(point) {
+                        assert!(bounded.radius.row(3).iter().all(|&r| r == 0.0), "a pixel that is never lit: {point}");
+                        assert!(bounded.radius.row(4).iter().all(|&r| r > 0.0), "{point}");
+                    }
+                    if let ProbePoint::PreActivation(_) | ProbePoint::Logits = point {
+                        let (padded, lit) = bounded.radius.view().split_at(Axis(0), 20);
+                        assert!(padded.iter().all(|&r| r == 0.0) && lit.iter().any(|&r| r > 0.0), "{point}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

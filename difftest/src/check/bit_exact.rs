@@ -23,14 +23,16 @@ pub struct BitExact<'c> {
     first: Option<String>,
     parted: Option<FirstDifference>,
     recorded: bool,
+    /// Whether a step came without the coins that the integer side would have replayed.
+    blind: bool,
 }
 
 impl<'c> BitExact<'c> {
     /// Nothing compared yet.
     pub fn new(config: &'c Config) -> Self {
         let (elements, mismatches, steps) = (0, 0, 0);
-        let (first, parted, recorded) = (None, None, false);
-        BitExact { config, tested: "secure", elements, mismatches, steps, first, parted, recorded }
+        let (first, parted, recorded, blind) = (None, None, false, false);
+        BitExact { config, tested: "secure", elements, mismatches, steps, first, parted, recorded, blind }
     }
 
     /// Compares one step's tensors. A tensor that only one side has is a mismatch.
@@ -55,9 +57,20 @@ impl<'c> BitExact<'c> {
     }
 
     fn tensor(&mut self, step: usize, point: &ProbePoint, a: &Array2<i64>, b: &Array2<i64>) {
+        if a.dim() != b.dim() {
+            self.mismatches += 1;
+            let again = self.config.command(&format!("--step {step} --probe {point}"));
+            let (name, found, expected) = (self.tested, b.dim(), a.dim());
+            self.first.get_or_insert_with(|| {
+                format!(
+                    "FAIL bit-exact   step {step}, {point}: {name} has shape {found:?}, expected {expected:?}\n  again: {again}"
+                )
+            });
+            return;
+        }
         self.elements += a.len() as u64;
         let Some((index, integer, tested)) = first_difference(a, b) else { return };
-        self.mismatches += if a.dim() == b.dim() { a.iter().zip(b).filter(|(a, b)| a != b).count() as u64 } else { 1 };
+        self.mismatches += a.iter().zip(b).filter(|(a, b)| a != b).count() as u64;
         let (config, name) = (self.config, self.tested);
         let operation = self.operation(point, config.spec.network.layers());
         self.first.get_or_insert_with(|| {
@@ -100,6 +113,10 @@ impl Check for BitExact<'_> {
 
     fn see(&mut self, trace: &Trace, _: Option<&Judged>) {
         self.tested = trace.tested_name;
+        self.blind |= trace.blind;
+        if trace.blind {
+            return;
+        }
         self.recorded = !trace.tested_truncated.is_empty();
         self.parted = origin::first(&trace.truncated, &trace.tested_truncated, trace.spec.network.layers());
         if let Some(error) = &trace.refused {
@@ -117,7 +134,12 @@ impl Check for BitExact<'_> {
     }
 
     fn finish(self: Box<Self>) -> Outcome {
-        let BitExact { tested, elements, mismatches, steps, first, .. } = *self;
+        let BitExact { tested, elements, mismatches, steps, first, blind, .. } = *self;
+        if blind && first.is_none() {
+            let summary =
+                format!("{tested} hands out no coins to replay; its elements are judged by their bounds alone");
+            return Outcome::open("bit-exact", summary);
+        }
         let summary =
             format!("{tested} = integer model: {mismatches} mismatches in {elements} elements of {steps} steps");
         Outcome::new("bit-exact", summary, first)

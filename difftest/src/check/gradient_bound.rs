@@ -75,7 +75,9 @@ impl Check for GradientBound<'_> {
         if !(trace.complete() && self.config.compares(trace.step)) {
             return;
         }
-        if let (Some(real), Some(tested)) = (trace.real.tensors.get(&point), trace.tested.tensors.get(&point)) {
+        if let (Some(real), Some(tested)) = (trace.real.tensors.get(&point), trace.tested.tensors.get(&point))
+            && real.dim() == tested.dim()
+        {
             self.step(trace.step, real, tested, judged.and_then(|j| j.bounds.get(&point)));
         }
     }

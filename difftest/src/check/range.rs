@@ -48,10 +48,33 @@ impl Check for Range<'_> {
         };
         let failure = self.first.map(|(step, v)| {
             format!(
-                "FAIL range   step {step}: {v}\n  beyond it the ring wraps; lower --lr, stop earlier, or choose a head that keeps the logits' scale\n  again: {}",
+                "FAIL range   step {step}: {v}{}\n  beyond it the ring wraps; lower --lr, stop earlier, or choose a head that keeps the logits' scale\n  again: {}",
+                beyond(&v),
                 self.config.command(&format!("--steps {}", step + 1))
             )
         });
         Outcome::new("range", summary, failure)
+    }
+}
+
+/// How far beyond, as units say little to somebody who thinks in reals.
+fn beyond(v: &Violation) -> String {
+    let (lowest, highest) = (*v.allowed.start(), *v.allowed.end());
+    let limit = if v.operand > highest { highest } else { lowest };
+    // Below a range that begins at 0 there is no factor.
+    let factor = v.operand as f64 / limit as f64;
+    if limit != 0 && factor > 1.0 { format!(", {factor:.3} times its limit") } else { String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_violation_is_told_by_its_factor_where_it_has_one() {
+        let of = |operand, allowed| beyond(&Violation { operation: "a".into(), index: 0, operand, allowed });
+        assert_eq!(of(300, 0..=200), ", 1.500 times its limit");
+        assert_eq!(of(-300, -200..=199), ", 1.500 times its limit");
+        assert_eq!(of(-3, 0..=200), "");
     }
 }

@@ -254,7 +254,8 @@ pub fn step(
 /// # Panics
 /// As [`Chain::walk`].
 pub fn of(trace: &Trace, wanted: impl Fn(&ProbePoint) -> bool) -> Result<Budget, SpecError> {
-    let Some(start) = &trace.start else { return Ok(Budget::new()) };
+    // What differs from a model with other coins has no cause of its own.
+    let Some(start) = trace.start.as_ref().filter(|_| !trace.blind) else { return Ok(Budget::new()) };
     let sides = (&trace.real.tensors, &trace.integer.tensors, &trace.tested.tensors);
     step(&trace.spec, &start.values, &trace.batch, sides, &trace.violations, wanted)
 }

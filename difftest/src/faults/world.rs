@@ -52,7 +52,8 @@ pub fn run(
             .zip(network(Duration::from_secs(10)))
             .map(|(id, link)| {
                 let link = Box::new(Recorded::new(link, id, transcript.clone()));
-                scope.spawn(move || {
+                let party = std::thread::Builder::new().name(format!("party {id}"));
+                party.spawn_scoped(scope, move || {
                     let p = match seeds {
                         Some(s) => Party::new(id, fixed, rounding, link, [s[id.index()], s[id.next().index()]]),
                         None => Party::connect(id, fixed, rounding, link, None)?,
@@ -63,11 +64,14 @@ pub fn run(
                 })
             })
             .collect();
-        parties.into_iter().map(|p| p.join()).collect()
+        let joined = |p: std::io::Result<std::thread::ScopedJoinHandle<_>>| {
+            p.map_err(|e| format!("the system gives no thread for a party: {e}")).map(|p| p.join())
+        };
+        parties.into_iter().map(joined).collect::<Vec<_>>()
     });
     let (mut outputs, mut records, mut errors) = (Vec::new(), Vec::new(), Vec::new());
     for (id, one) in PartyId::ALL.into_iter().zip(ended) {
-        match one {
+        match one? {
             Err(_) => return Err(format!("party {id} panicked")),
             Ok(Err(e)) => errors.push(e),
             Ok(Ok((out, record))) => {

@@ -130,7 +130,12 @@ pub fn run(
         Ok(())
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        let start = |n| std::thread::Builder::new().name(format!("cells {n}")).spawn_scoped(scope, work).ok();
+        let threads: Vec<_> = (0..workers).map_while(start).collect();
+        if threads.is_empty() {
+            // The system gives no thread beside this one, or there is nothing to do.
+            return work();
+        }
         threads.into_iter().try_for_each(|t| {
             t.join().unwrap_or_else(|_| {
                 Err(Error::Usage("a cell ended with an internal error; report it, with the lines above".into()))

@@ -2,6 +2,7 @@
 
 use super::cell::{Cost, Epoch, Id, Nearness, Sent, Side};
 use crate::bound;
+use crate::chance::Chance;
 use crate::check::divergence::Evidence;
 use crate::compare;
 use crate::error::Error;
@@ -25,13 +26,14 @@ use std::time::{Duration, Instant};
 pub struct Data {
     train: Split,
     test: Batch,
+    classes: usize,
     digest: String,
 }
 
 impl Data {
     /// The first `rows` rows of both splits, or all of them.
     pub fn new(mut data: Dataset, rows: Option<usize>) -> Self {
-        let inputs = data.train.inputs();
+        let (inputs, classes) = (data.train.inputs(), data.classes());
         let mut digest = Sha256::new();
         for split in [&mut data.train, &mut data.test] {
             let rows = rows.map_or(split.len(), |n| n.min(split.len()));
@@ -44,6 +46,7 @@ impl Data {
         Data {
             test: generate::rows(&data.test, &test, FixedSpec::default()),
             train: data.train,
+            classes,
             digest: digest.finalize().iter().map(|b| format!("{b:02x}")).collect(),
         }
     }
@@ -61,6 +64,16 @@ impl Data {
     /// Pixels of the test rows, real.
     pub fn test(&self) -> &Array2<f64> {
         &self.test.reals
+    }
+
+    /// Classes that a network needs, by the labels of all rows of both splits.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// What accuracy on the test rows means for a side that has learnt nothing.
+    pub fn chance(&self) -> Chance {
+        Chance::of(self.test.labels.iter().copied())
     }
 
     /// SHA-256 of all pixels and labels.

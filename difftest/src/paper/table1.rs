@@ -184,6 +184,7 @@ fn happened(cell: &Cell) -> String {
             Verdict::Trains => "trains".into(),
             Verdict::Grows { step, at, .. } => format!("{} out of range at step {step}", tensor(at)),
             Verdict::Range { step, at } => format!("operand of {} out of range at step {step}", tensor(at)),
+            Verdict::TooFewSteps { .. } | Verdict::TooFewRows { .. } => "not judged".into(),
             Verdict::Stalls { dead_layer: Some(l), .. } => format!("at chance, layer {l} dead"),
             Verdict::Stalls { .. } => "at chance".into(),
             Verdict::NonFinite { step, at } => format!("{} not finite at step {step}", tensor(at)),

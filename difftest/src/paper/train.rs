@@ -9,6 +9,7 @@
 use super::cell::{Attempt, Cell, Cost, Epoch, Id, Machine, SCHEMA, Setup, Side};
 use super::side::{Data, Look, start};
 use super::sketch::sketch;
+use crate::chance::Chance;
 use crate::error::Error;
 use reference::spec::TrainSpec;
 
@@ -102,7 +103,9 @@ fn attempt(
         add(cost.get_or_insert_default(), &more);
     }
     let accuracy = epochs.last().map_or(0.0, |e| e.accuracy(setup));
-    let verdict = look.watch().verdict(accuracy, setup.classes, true);
+    // Attempts are whole epochs, so nothing is too short or too small to judge.
+    let chance = Chance { rows: usize::MAX, ..data.chance() };
+    let verdict = look.watch().verdict(accuracy, &chance, usize::MAX, 1);
     let Look { logits_leave, violations, .. } = look;
     Ok(Attempt { learning_rate: spec.sgd.learning_rate, epochs, verdict, ended, logits_leave, violations })
 }

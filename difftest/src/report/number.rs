@@ -8,3 +8,13 @@ pub fn short(v: f64) -> String {
         v => format!("{v:.2e}"),
     }
 }
+
+/// Per cent in few places, however many there are.
+pub fn percent(v: f64) -> String {
+    if v < 9999.95 { format!("{v:.1}") } else { format!("{v:.0e}") }
+}
+
+/// A number of things: "1 row", "2 rows".
+pub fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}

@@ -1,6 +1,6 @@
 //! The report as text.
 
-use super::number::short;
+use super::number::{count, percent, short};
 use super::{Report, TensorRow, budget};
 use crate::config::{Config, Mode};
 use crate::explain::health;
@@ -40,7 +40,7 @@ pub fn heading(config: &Config) -> String {
         spec.fixed.fraction_bits,
         spec.fixed.value_bits - 1 - spec.fixed.fraction_bits
     );
-    let _ = writeln!(out, "           {steps} steps, seed {seed}, {data}");
+    let _ = writeln!(out, "           {}, seed {seed}, {data}", count(*steps, "step"));
     let _ = writeln!(out, "           {mode}");
     if let Some(model) = &config.loaded {
         let _ = writeln!(out, "           goes on with {}", model.display());
@@ -190,7 +190,7 @@ fn training(report: &Report) -> String {
         "by layer"
     );
     for w in &report.watch {
-        let of_range = |v: f64| format!("{} {:>5.1}", short(v), 100.0 * v / w.limit);
+        let of_range = |v: f64| format!("{} {:>5}", short(v), percent(100.0 * v / w.limit));
         let _ = writeln!(
             out,
             "{:<14} {:>20} {:>8.2} % {:>14} {:>14} {:>12} {:>18} {:>18}",
@@ -262,10 +262,11 @@ pub fn body(report: &Report) -> String {
     let a = &report.accuracy;
     let _ = writeln!(
         out,
-        "\ntest accuracy   real {:.2} %   secure {:.2} %   ({} rows)",
+        "\ntest accuracy   real {:.2} %   secure {:.2} %   chance {:.2} %   ({})",
         100.0 * a.real,
         100.0 * a.secure,
-        a.rows
+        100.0 * a.chance,
+        count(a.rows, "row")
     );
     out += &cost(report);
     for failure in report.checks.iter().filter_map(|c| c.failure.as_ref()) {

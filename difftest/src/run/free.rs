@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::evaluation::Evaluation;
 use crate::explain::health::Health;
 use crate::generate;
+use crate::interrupt;
 use crate::side::integer::Integer;
 use crate::side::real::{Real, refused};
 use crate::side::{Batch, Opens, SIDES, Shows, Side, Spent, Tensors, Trains};
@@ -103,6 +104,8 @@ struct SecureRun {
     start: Parameters,
     /// Its opened parameters at every point of the curves.
     opened: Vec<Parameters>,
+    /// Steps taken.
+    done: usize,
     spent: Spent,
     /// On the test set.
     accuracy: f64,
@@ -112,11 +115,14 @@ struct SecureRun {
 /// Whether a run is over, given how many of its steps are done and the secure side's loss and accuracy on the first test rows.
 pub type Ends<'e> = &'e dyn Fn(usize, Option<f64>, f64) -> bool;
 
-/// One secure run from where training was left, or from the seed's initial weights, over the first `pieces` of the plan or to where it ends.
+/// Steps that a secure run takes before it looks whether it is interrupted.
+const FEW: usize = 50;
+
+/// One secure run from where training was left, or from the seed's initial weights, over the plan, or to where it `ends` or is interrupted if it may.
 fn secure_run<S: Trains>(
     config: &Config,
     data: &Dataset,
-    (plan, pieces, ends): (&Plan, usize, Ends<'_>),
+    (plan, ends): (&Plan, Option<Ends<'_>>),
     from: Option<&Trained>,
     mut secure: S,
     progress: &mut impl FnMut(usize),
@@ -139,20 +145,25 @@ fn secure_run<S: Trains>(
     let test = Evaluation::of(data, config.spec.fixed);
     let sample = sample(&test)?;
     let (mut opened, mut spent, mut done) = (Vec::new(), Spent::default(), 0);
-    for piece in plan.pieces().take(pieces) {
-        spent += secure.train(piece)?;
+    for piece in plan.pieces() {
+        for few in piece.chunks(FEW) {
+            spent += secure.train(few)?;
+            done += few.len();
+            progress(few.len());
+            if ends.is_some() && interrupt::requested() {
+                break;
+            }
+        }
         let parameters = secure.parameters()?;
         let side = Real::new(config.spec.clone(), &parameters)?;
         opened.push(parameters);
-        done += piece.len();
-        progress(piece.len());
         let (loss, accuracy) = on_sample(&config.spec, &side, &sample)?;
-        if ends(done, loss, accuracy) {
+        if ends.is_some_and(|ends| ends(done, loss, accuracy) || interrupt::requested()) {
             break;
         }
     }
     let accuracy = test.accuracy(&mut secure)?;
-    Ok(SecureRun { start, opened, spent, accuracy, shares: secure.shares()? })
+    Ok(SecureRun { start, opened, done, spent, accuracy, shares: secure.shares()? })
 }
 
 /// The first rows of the test set.
@@ -232,10 +243,11 @@ pub fn run<S: Trains>(
     mut progress: impl FnMut(usize),
 ) -> Result<Findings, Error> {
     let before = from.map_or(0, |t| t.steps);
-    let plan = Plan::new(config, data, before);
-    let ours = secure_run(config, data, (&plan, usize::MAX, ends), from, start_secure(0)?, &mut progress)?;
-    let pieces = ours.opened.len();
-    let theirs = secure_run(config, data, (&plan, pieces, &|_, _, _| false), from, start_secure(1)?, &mut progress)?;
+    let mut plan = Plan::new(config, data, before);
+    let ours = secure_run(config, data, (&plan, Some(ends)), from, start_secure(0)?, &mut progress)?;
+    // The others train as far as this one did, whatever ended it.
+    plan.batches.truncate(ours.done);
+    let theirs = secure_run(config, data, (&plan, None), from, start_secure(1)?, &mut progress)?;
     let spec = &config.spec;
     let real = match from {
         Some(trained) => Real::with(spec.clone(), trained.real.clone())?,
@@ -264,7 +276,8 @@ pub fn run<S: Trains>(
     let Plain { sample, judge, divergence, curve, mut spent, done, .. } = plain;
     spent[2] = ours.spent;
     let accuracy = [test.accuracy(&mut real)?, test.accuracy(&mut integer)?, ours.accuracy];
-    let end = Ending { accuracy, epoch_passed: done >= data.train.len().div_ceil(spec.sgd.batch) };
+    let (epoch, steps) = (data.train.len().div_ceil(spec.sgd.batch), before as usize + done);
+    let end = Ending { accuracy, chance: test.chance(), steps, epoch };
     let divergence = divergence.verdicts(&end);
     let last = ours.opened.last().unwrap_or(&ours.start);
     let mut watch = SIDES.map(|side| Health::new(side, spec));

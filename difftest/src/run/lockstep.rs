@@ -11,13 +11,14 @@ use crate::evaluation::Evaluation;
 use crate::explain::cause::{self, Budget};
 use crate::explain::health::Health;
 use crate::generate;
+use crate::interrupt;
 use crate::side::integer::Integer;
 use crate::side::real::Real;
-use crate::side::{Batch, Opens, Side, Spent};
+use crate::side::{Batch, Opens, SIDES, Side, Spent};
 use crate::trace::{Start, Trace};
 use fixtures::Dataset;
 use reference::fixed::{Parameters, Tape};
-use reference::spec::TrainSpec;
+use reference::spec::{Rounding, TrainSpec};
 
 /// The traces of a lock-step run: the tested side draws its coins, the integer side replays them, and both start each step from what the tested side
 /// opened. The run is over with the batches, or with the first step that a side does not finish.
@@ -30,6 +31,8 @@ pub struct Lockstep<'r, S, B> {
     /// Where the next step starts, if that is not to be opened.
     start: Option<Parameters>,
     step: usize,
+    /// Seed of the integer side's own coins, where the tested side hands out none.
+    seed: u64,
     over: bool,
 }
 
@@ -46,7 +49,12 @@ impl<'r, S: Opens, B: Iterator<Item = Batch>> Lockstep<'r, S, B> {
     ) -> Result<Self, Error> {
         let (real, integer) = (Real::new(spec.clone(), &start)?, Integer::replaying(spec.clone())?);
         tested.load(&start)?;
-        Ok(Lockstep { spec, batches, real, integer, tested, start: Some(start), step, over: false })
+        Ok(Lockstep { spec, batches, real, integer, tested, start: Some(start), step, seed: 0, over: false })
+    }
+
+    /// Changes the seed of the coins that the integer side draws where the tested side hands out none.
+    pub fn seeded(self, seed: u64) -> Self {
+        Lockstep { seed, ..self }
     }
 
     /// The real and the tested side as the last step left them.
@@ -73,6 +81,10 @@ impl<'r, S: Opens, B: Iterator<Item = Batch>> Lockstep<'r, S, B> {
             }
         };
         trace.coins = tested.tape.clone();
+        trace.blind = self.spec.rounding == Rounding::Probabilistic && tested.tape.is_empty();
+        if trace.blind {
+            self.integer.draw(self.seed);
+        }
         trace.tested = (tested.tensors, tested.spent).into();
         trace.tested_truncated = self.tested.take_truncated();
         let real = self.real.step(&trace.batch, Tape::default())?;
@@ -136,15 +148,17 @@ pub fn run<S: Opens>(
     tested: &mut S,
     mut seen: impl FnMut(Trace, bool),
 ) -> Result<Findings, Error> {
+    let engine = tested.name();
+    let config = &Config { engine: (engine != SIDES[2]).then_some(engine), ..config.clone() };
     let spec = &config.spec;
     let elements = comparison::elements(spec).saturating_mul(config.steps as u64);
     let mut judge = Judge::new(config, judge::all(config), elements);
-    let mut training = Training::new(["real", "integer", tested.name()], spec);
+    let mut training = Training::new([SIDES[0], SIDES[1], engine], spec);
     let (mut distances, mut budgets) = (Distances::default(), Vec::new());
     let start = (0, generate::initial(spec, config.seed)?);
     let rows = generate::batches(data.train.len(), spec.sgd.batch, config.seed).take(config.steps);
     let batches = rows.map(|rows| generate::rows(&data.train, &rows, spec.fixed));
-    let mut run = Lockstep::new(spec, start, batches, tested)?;
+    let mut run = Lockstep::new(spec, start, batches, tested)?.seeded(config.seed);
     for trace in run.by_ref() {
         let mut trace = trace?;
         if let Some(error) = trace.stopped.take() {
@@ -153,13 +167,16 @@ pub fn run<S: Opens>(
         }
         training.see(&trace)?;
         let judged = judge.see(&trace)?;
-        if trace.complete() && config.compares(trace.step) {
+        if trace.complete() && !trace.blind && config.compares(trace.step) {
             budgets.push((trace.step, cause::of(&trace, |point| config.wants(point))?));
         }
         if let Some(judged) = judged {
             distances.see(config, &trace, &judged);
         }
         seen(trace, judge.failed());
+        if interrupt::requested() {
+            break;
+        }
     }
 
     let test = Evaluation::of(data, spec.fixed);
@@ -168,7 +185,9 @@ pub fn run<S: Opens>(
     // The integer side is loaded from the tested side's parameters at every step.
     let end = Ending {
         accuracy: [accuracy.0, accuracy.1, accuracy.1],
-        epoch_passed: training.steps >= data.train.len().div_ceil(spec.sgd.batch),
+        chance: test.chance(),
+        steps: training.steps,
+        epoch: data.train.len().div_ceil(spec.sgd.batch),
     };
     let Training { spent, steps, .. } = training;
     let (divergence, watch) = training.finish(&end);
@@ -183,10 +202,10 @@ mod tests {
     use crate::check::Check;
     use crate::check::bit_exact::BitExact;
     use crate::run::distances;
-    use crate::side::Step;
     use crate::side::secure::Secure;
+    use crate::side::{Step, Tensors};
     use fixtures::Split;
-    use reference::spec::{FixedSpec, Head, NetworkSpec, ProbePoint, Rounding, SgdSpec};
+    use reference::spec::{FixedSpec, Head, NetworkSpec, ProbePoint, SgdSpec};
 
     fn config(head: Head, rounding: Rounding) -> Config {
         let spec = TrainSpec {
@@ -326,6 +345,74 @@ mod tests {
             assert!(text.contains("head_gradient[3, 1]"), "{text}");
             assert!(text.contains("first operation: head/divide/e4 is given"), "{text}");
         }
+    }
+
+    /// Somebody else's engine, which hands out no coins, and in `change` may get a tensor of every step wrong.
+    struct Own<F> {
+        secure: Secure,
+        change: F,
+    }
+
+    impl<F: Fn(&mut Tensors<i64>)> Side for Own<F> {
+        type Value = i64;
+
+        fn name(&self) -> &'static str {
+            "sandpaper"
+        }
+
+        fn load(&mut self, parameters: &Parameters) -> Result<(), Error> {
+            self.secure.load(parameters)
+        }
+
+        fn step(&mut self, batch: &Batch, tape: Tape) -> Result<Step<i64>, Error> {
+            let mut done = self.secure.step(batch, tape)?;
+            (self.change)(&mut done.tensors);
+            Ok(Step { tape: Tape::default(), ..done })
+        }
+
+        fn correct(&mut self, batch: &Batch) -> Result<usize, Error> {
+            self.secure.correct(batch)
+        }
+    }
+
+    impl<F: Fn(&mut Tensors<i64>)> Opens for Own<F> {
+        fn parameters(&mut self) -> Result<Parameters, Error> {
+            self.secure.parameters()
+        }
+    }
+
+    fn own(rounding: Rounding, change: impl Fn(&mut Tensors<i64>)) -> Findings {
+        let config = config(Head::ReluGrad, rounding);
+        let secure = Secure::start(config.spec.clone(), None, true).unwrap();
+        run(&config, &data(), &mut Own { secure, change }, |_, _| ()).unwrap()
+    }
+
+    #[test]
+    fn an_engine_without_coins_is_judged_by_its_bounds_under_its_own_name() {
+        let found = own(Rounding::Probabilistic, |_| ());
+        let exact = check(&found, "bit-exact");
+        assert_eq!((exact.word(), found.steps), ("OPEN", 3));
+        assert!(exact.summary.starts_with("sandpaper hands out no coins"), "{}", exact.summary);
+        for name in ["error-bound", "gradient-bound", "range"] {
+            assert!(check(&found, name).passed, "{:?}", check(&found, name));
+        }
+        assert_eq!(found.divergence[2].0, "sandpaper");
+
+        let point = ProbePoint::BiasGradient(2);
+        let found = own(Rounding::Probabilistic, |t| t.get_mut(&point).unwrap()[[0, 3]] += 1 << 16);
+        assert_eq!(check(&found, "bit-exact").word(), "OPEN");
+        let text = check(&found, "error-bound").failure.as_ref().unwrap();
+        assert!(text.contains("step 0, layer2/db[0, 3]") && text.contains("sandpaper "), "{text}");
+        assert!(text.contains("again: the caller's own run of sandpaper") && !text.contains("difftest --"), "{text}");
+    }
+
+    #[test]
+    fn a_tensor_of_another_shape_is_told_by_its_shape() {
+        let point = ProbePoint::WeightGradient(2);
+        let found = own(Rounding::Nearest, |t| drop(t.insert(point, ndarray::Array2::zeros((3, 3)))));
+        let text = check(&found, "bit-exact").failure.as_ref().unwrap();
+        assert!(text.contains("layer2/dW: sandpaper has shape (3, 3), expected (7, 10)"), "{text}");
+        assert!(!check(&found, "error-bound").passed, "a tensor is missing there");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! The rule by which the source paper's code answers divergence (`--restart-on-divergence`): if, at the end of an epoch or later, a loss exceeds 100 or
-//! the accuracy is below 11 %, training ends there and starts again from other initial weights at half the learning rate. Judged on what a free run opens of the secure side;
+//! the accuracy is at chance (there: below 11 %, for ten balanced classes), training ends there and starts again from other initial weights at half the
+//! learning rate. Judged on what a free run opens of the secure side;
 //! an infinite loss is no divergence, as the heads with a threshold have one for every row whose true logit they cut off.
 
+use crate::chance::Chance;
 use crate::check::Outcome;
 use crate::config::Config;
 use crate::run::free::Point;
@@ -9,16 +11,15 @@ use crate::run::free::Point;
 /// A loss beyond this is divergence.
 const LOSS: f64 = 100.0;
 
-/// An accuracy below this, for ten classes, is chance.
-const ACCURACY: f64 = 0.11;
-
 /// Why the rule ends a run after `step` steps, if it does; `epoch` is the length of one.
-pub fn breaks(step: usize, epoch: usize, loss: Option<f64>, accuracy: f64) -> Option<String> {
+pub fn breaks(step: usize, epoch: usize, chance: &Chance, loss: Option<f64>, accuracy: f64) -> Option<String> {
     if step < epoch {
         return None;
     }
-    if accuracy < ACCURACY {
-        return Some(format!("step {step}: accuracy {:.2} % is below 11 %", 100.0 * accuracy));
+    let level = chance.level();
+    if accuracy < level {
+        let (found, least) = (100.0 * accuracy, 100.0 * level);
+        return Some(format!("step {step}: accuracy {found:.2} % is below {least:.1} % ({chance})"));
     }
     let loss = loss.filter(|l| l.is_finite() && *l > LOSS)?;
     Some(format!("step {step}: loss {loss:.1} exceeds 100"))
@@ -26,9 +27,9 @@ pub fn breaks(step: usize, epoch: usize, loss: Option<f64>, accuracy: f64) -> Op
 
 /// Why the rule restarts, if it does: the first point of the curve that breaks it, or the accuracy of the parties' own arithmetic at the end of a run,
 /// which has wrapped where f64 on the same weights has not.
-pub fn reason(curve: &[Point], accuracy: f64, epoch: usize) -> Option<String> {
-    let point = |p: &Point| breaks(p.step, epoch, p.loss.and_then(|l| l.1), p.accuracy.1);
-    curve.iter().find_map(point).or_else(|| curve.last().and_then(|p| breaks(p.step, epoch, None, accuracy)))
+pub fn reason(curve: &[Point], accuracy: f64, epoch: usize, chance: &Chance) -> Option<String> {
+    let point = |p: &Point| breaks(p.step, epoch, chance, p.loss.and_then(|l| l.1), p.accuracy.1);
+    curve.iter().find_map(point).or_else(|| curve.last().and_then(|p| breaks(p.step, epoch, chance, None, accuracy)))
 }
 
 /// The run that replaces one that diverged: half the learning rate, the next seed. `None` if fixed point cannot represent the rate.
@@ -67,10 +68,16 @@ mod tests {
     #[test]
     fn only_what_the_rule_names_restarts_and_only_after_an_epoch() {
         let healthy = [point(40, Some(500.0), 0.05), point(60, None, 0.8), point(80, Some(100.0), 0.11)];
+        let ten = Chance::balanced(10, 10_000);
+        let reason = |curve: &[Point], accuracy, epoch| reason(curve, accuracy, epoch, &ten);
         assert_eq!(reason(&healthy, 0.8, 50), None, "before the epoch's end nothing counts");
         assert!(reason(&healthy, 0.8, 40).unwrap().contains("step 40: accuracy 5.00 %"));
         assert!(reason(&healthy, 0.05, 50).unwrap().contains("step 80: accuracy 5.00 %"), "the parties' own accuracy");
         assert!(reason(&[point(60, Some(100.1), 0.8)], 0.8, 50).unwrap().contains("loss 100.1"));
+        let two = Chance::balanced(2, 10_000);
+        let why = super::reason(&[point(60, None, 0.53)], 0.53, 50, &two).unwrap();
+        assert_eq!(why, "step 60: accuracy 53.00 % is below 55.0 % (chance 50.00 %)");
+        assert_eq!(super::reason(&[point(60, None, 0.56)], 0.56, 50, &two), None);
     }
 
     #[test]

@@ -36,6 +36,11 @@ impl Integer {
         })
     }
 
+    /// Draws coins of its own from now on, whatever it is given; those that it draws already go on.
+    pub fn draw(&mut self, seed: u64) {
+        self.own.get_or_insert_with(|| Coins::seeded(seed));
+    }
+
     /// Uses these coins whatever it is given.
     ///
     /// # Errors

@@ -7,12 +7,12 @@ use super::Trace;
 use crate::compare::real;
 use crate::config::Config;
 use crate::error::Error;
+use crate::input;
 use crate::side::Batch;
 use ndarray::{Array1, Array2};
 use reference::fixed::{LayerUnits, Parameters, Rounded, Tape};
 use reference::spec::TrainSpec;
 use serde::{Deserialize, Serialize};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Version of the file: raised when a field changes its meaning or goes away.
@@ -124,12 +124,7 @@ impl StepFile {
     /// One line naming the file and what is wrong with it.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let bad = |what: String| Error::Usage(format!("{}: {what}", path.display()));
-        let mut text = String::new();
-        let source = std::fs::File::open(path).map_err(Error::file(path))?;
-        source.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(Error::file(path))?;
-        if text.len() as u64 > MAX_BYTES {
-            return Err(bad(format!("is larger than {MAX_BYTES} bytes; no step that difftest writes is")));
-        }
+        let text = input::file(path, MAX_BYTES)?;
         let mut file: StepFile = serde_json::from_str(&text)
             .map_err(|e| bad(format!("{e}; expected a step written by --save-step or --save-failure")))?;
         path.clone_into(&mut file.path);

@@ -45,17 +45,21 @@ impl TrainSpec {
     const MOST_NUMBERS: u64 = 1 << 25;
 
     /// Batch times classes squared: comparisons that softmax's maximum holds in about 16 GiB.
-    const MOST_PAIRS: u64 = 1 << 22;
+    pub const MOST_PAIRS: u64 = 1 << 22;
 
     /// Checks every limit.
     ///
     /// # Errors
     /// The first limit that is broken, named with its value.
     pub fn validate(&self) -> Result<(), SpecError> {
-        self.network.validate()?;
-        self.fixed.validate()?;
-        if !(self.epsilon > 0.0 && self.epsilon < 1.0) {
-            return Err(SpecError(format!("epsilon is {}; it must be inside (0, 1)", self.epsilon)));
+        self.validate_real()?;
+        let f = self.fixed.fraction_bits;
+        if matches!(self.head, Head::ReluProb | Head::ReluProbCut) && self.epsilon * (self.fixed.one() as f64) < 1.0 {
+            return Err(SpecError(format!(
+                "epsilon is {}; with {f} fraction bits it must be at least one unit, {}",
+                self.epsilon,
+                1.0 / self.fixed.one() as f64
+            )));
         }
         self.sgd.units(self.fixed)?;
         let numbers = self.sgd.batch as u64 * self.network.widths.iter().map(|&w| w as u64).sum::<u64>();
@@ -74,6 +78,19 @@ impl TrainSpec {
                 self.sgd.batch,
                 Self::MOST_PAIRS
             )));
+        }
+        Ok(())
+    }
+
+    /// Checks the limits that real numbers have as well.
+    ///
+    /// # Errors
+    /// The first limit that is broken, named with its value.
+    pub fn validate_real(&self) -> Result<(), SpecError> {
+        self.network.validate()?;
+        self.fixed.validate()?;
+        if !(self.epsilon > 0.0 && self.epsilon < 1.0) {
+            return Err(SpecError(format!("epsilon is {}; it must be inside (0, 1)", self.epsilon)));
         }
         Ok(())
     }

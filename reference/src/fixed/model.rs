@@ -96,6 +96,7 @@ impl Model {
         a.monitor.magnitude("logits", &logits, a.fixed.limit());
         let answer =
             heads::evaluate(&mut a, spec.head, spec.epsilon_units(), Rows::new(&logits, labels)?, &mut |_, _| ())?;
+        a.monitor.magnitude("head_gradient", &answer.gradient, a.fixed.limit());
         coins.finish()?;
         Ok(answer)
     }

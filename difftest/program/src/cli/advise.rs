@@ -6,6 +6,7 @@ use difftest::advise;
 use difftest::config::{self, Config, Length, Mode};
 use difftest::error::Error;
 use difftest::output;
+use difftest::report;
 use std::path::PathBuf;
 
 /// Flags of `difftest advise`.
@@ -26,22 +27,18 @@ pub struct Args {
 /// # Errors
 /// Bad flags, bad data, a side that cannot go on, a file that cannot be written.
 pub fn run(args: Args) -> Result<Verdict, Error> {
-    let training = args.training.training();
     // Flags first: a typing error should not wait for the data.
-    training.spec(784)?;
+    args.training.spec(1, None)?;
     Length::Steps(args.steps).steps(1, 1)?;
     output::check_output(args.json.as_deref())?;
     let data = config::data(args.training.data.as_deref())?;
-    let config = Config {
-        mode: Mode::Free,
-        data: args.training.data,
-        ..Config::new(training.spec(data.train.inputs())?, args.steps, args.training.seed)
-    };
+    let spec = args.training.spec(1, Some(&data))?;
+    let config =
+        Config { mode: Mode::Free, data: args.training.data, ..Config::new(spec, args.steps, args.training.seed) };
     let advice = advise::run(&config, &data)?;
     print(&advise::text(&advice))?;
     if let Some(path) = &args.json {
-        let json = serde_json::to_string_pretty(&advice).expect("strings, numbers and lists always have a JSON form");
-        output::write(path, json.as_bytes())?;
+        output::write(path, report::json::stamped(&advice, Some(&data)).as_bytes())?;
     }
     Ok(Verdict::of(advice.holds()))
 }

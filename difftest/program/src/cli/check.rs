@@ -2,11 +2,13 @@
 
 use super::training::Flags;
 use super::{Verdict, one_of, print};
-use difftest::check::comparison;
+use difftest::check::{Outcome, comparison};
 use difftest::checkpoint::Trained;
 use difftest::config::{self, Config, Length, Mode};
 use difftest::error::Error;
+use difftest::evaluation::Evaluation;
 use difftest::experiment;
+use difftest::interrupt;
 use difftest::report::{self, Report};
 use difftest::run::{free, lockstep, restart};
 use difftest::side::secure::Secure;
@@ -14,7 +16,7 @@ use difftest::trace::step_file::StepFile;
 use difftest::{checkpoint, output};
 use fixtures::Dataset;
 use indicatif::{ProgressBar, ProgressStyle};
-use reference::spec::{FixedSpec, TrainSpec};
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
@@ -32,16 +34,11 @@ pub struct Args {
     /// As many steps as compare 10^9 elements: some minutes
     #[arg(long, conflicts_with_all = ["steps", "epochs", "step"])]
     long: bool,
-    /// Fraction bits f, 4 to 17: a unit is 2^-f
-    #[arg(long, default_value_t = 16)]
-    fraction_bits: u32,
-    /// Value bits K, f + 5 to 32: values stay below 2^(K-1) units
-    #[arg(long, default_value_t = 32)]
-    value_bits: u32,
     /// lockstep: all sides start every step from the same weights; free: each side trains on its own
     #[arg(long, value_parser = one_of(&Mode::ALL, Mode::name), default_value = "lockstep")]
     mode: Mode,
-    /// Free mode: start again at half the learning rate if, after an epoch, a loss exceeds 100 or accuracy is below 11 % (the paper's rule)
+    /// Free mode: start again at half the learning rate if, after an epoch, a loss exceeds 100 or accuracy is at chance, 11 % for ten balanced
+    /// classes (the paper's rule)
     #[arg(long)]
     restart_on_divergence: bool,
     /// Free mode: write what was trained, f64's weights to FILE and each party's shares to a file of its own beside it (safetensors)
@@ -61,7 +58,7 @@ pub struct Args {
     save_failure: Option<PathBuf>,
     /// Write this step (from 0) of the run to such a file
     #[arg(long, num_args = 2, value_names = ["N", "FILE"])]
-    save_step: Option<Vec<String>>,
+    save_step: Option<Vec<OsString>>,
     /// Print the cause of every difference by tensor: encoding, rounding, approximation, range, branch or protocol
     #[arg(long)]
     budget: bool,
@@ -86,12 +83,11 @@ const ROWS: usize = 1 << 28;
 const STEPS: usize = 10;
 
 impl Args {
-    /// `rows` are those of the training set, if they are known yet.
-    fn config(&self, inputs: usize, rows: Option<usize>) -> Result<Config, Error> {
-        let spec = self.training.training().spec(inputs)?;
-        let fixed = FixedSpec { fraction_bits: self.fraction_bits, value_bits: self.value_bits };
-        let spec = TrainSpec { fixed, ..spec };
-        spec.validate()?;
+    /// Of the data set, once it is known; until then its rows are known if it is the one that ships with the program.
+    fn config(&self, data: Option<&Dataset>) -> Result<Config, Error> {
+        let shipped = self.training.data.is_none();
+        let rows = data.map(|d| d.train.len()).or(shipped.then_some(60_000));
+        let spec = self.training.spec(1, data)?;
         let length = match (self.steps, self.epochs, self.step) {
             _ if self.long => Length::Steps(LONG.div_ceil(comparison::elements(&spec)) as usize),
             (Some(n), ..) => Length::Steps(n),
@@ -161,9 +157,13 @@ impl Args {
     /// The step asked for with --save-step and its file.
     fn saves(&self, steps: usize) -> Result<Option<(usize, PathBuf)>, Error> {
         let Some([n, file]) = self.save_step.as_deref() else { return Ok(None) };
-        match n.parse() {
+        match n.to_str().unwrap_or_default().parse() {
             Ok(n) if n < steps => Ok(Some((n, file.into()))),
-            _ => Err(Error::Usage(format!("--save-step {n}: a run of {steps} steps has steps 0 to {}", steps - 1))),
+            _ => Err(Error::Usage(format!(
+                "--save-step {}: a run of {steps} steps has steps 0 to {}",
+                n.display(),
+                steps - 1
+            ))),
         }
     }
 }
@@ -208,30 +208,37 @@ fn progress(total: usize) -> ProgressBar {
 /// A free run, or with `--restart-on-divergence` as many as the rule asks for; `config` becomes the last one's.
 fn free(args: &Args, config: &mut Config, data: &Dataset, loaded: Option<Trained>) -> Result<(Report, Trained), Error> {
     let (judged, epoch) = (args.restart_on_divergence, data.train.len().div_ceil(config.spec.sgd.batch));
-    let ends = |step, loss, accuracy| judged && restart::breaks(step, epoch, loss, accuracy).is_some();
+    let chance = Evaluation::of(data, config.spec.fixed).chance();
+    let ends = |step, loss, accuracy| judged && restart::breaks(step, epoch, &chance, loss, accuracy).is_some();
     let mut ended = Vec::new();
     loop {
         let bar = progress(free::RUNS * config.steps);
         let start = |n| Secure::start(config.spec.clone(), config.insecure_seed.map(|s| s.wrapping_add(n)), false);
         let found = free::run(config, data, loaded.as_ref(), &ends, start, |steps| bar.inc(steps as u64))?;
         bar.finish_and_clear();
-        let why = restart::reason(&found.curve, found.accuracy.1, epoch).filter(|_| judged);
+        let why = restart::reason(&found.curve, found.accuracy.1, epoch, &chance).filter(|_| judged);
         let diverged = why.is_some();
         if let Some(why) = &why {
             let line = format!("learning rate {}, seed {}: {why}", config.spec.sgd.learning_rate, config.seed);
             print(&format!("diverges: {line}\n"))?;
             ended.push(line);
         }
-        if let Some(next) = why.and_then(|_| restart::next(config)) {
+        if let Some(next) = why.filter(|_| !interrupt::requested()).and_then(|_| restart::next(config)) {
             *config = next;
             continue;
         }
-        let (mut report, trained) = Report::free(config, data.test.len(), found);
+        let (mut report, trained) = Report::free(config, data, found);
         if judged {
             report.checks.push(restart::outcome(config, &ended, diverged));
         }
         return Ok((report, trained));
     }
+}
+
+/// A run that Ctrl-C ended has no verdict on the steps that it did not take.
+fn interrupted(config: &Config, steps: usize) -> Option<Outcome> {
+    let summary = format!("by Ctrl-C after {steps} of {} steps: all of this is about those", config.steps);
+    (interrupt::requested() && steps < config.steps).then(|| Outcome::open("interrupted", summary))
 }
 
 /// Runs the comparison.
@@ -246,10 +253,10 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let outputs = || model.iter().chain(single.into_iter().flatten()).map(PathBuf::as_path);
     outputs().try_for_each(|output| output::check_output(Some(output)))?;
     output::check_distinct(outputs())?;
-    // How many rows another data set has is not known yet.
-    args.config(784, args.training.data.is_none().then_some(60_000))?;
+    args.config(None)?;
+    crate::interrupt::listen();
     let data = config::data(args.training.data.as_deref())?;
-    let mut config = args.config(data.train.inputs(), Some(data.train.len()))?;
+    let mut config = args.config(Some(&data))?;
     let loaded = config.loaded.as_deref().map(|path| checkpoint::load(path, &config.spec)).transpose()?;
     print(&report::text::heading(&config))?;
 
@@ -258,7 +265,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         Mode::Lockstep => {
             let found;
             (found, steps) = lockstep(&args, &config, &data)?;
-            Report::lockstep(&config, data.test.len(), found)
+            Report::lockstep(&config, &data, found)
         }
         Mode::Free => {
             let (report, last) = free(&args, &mut config, &data, loaded)?;
@@ -267,6 +274,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         }
     };
     report.checks.extend(experiment::checks(&config)?);
+    report.checks.extend(interrupted(&config, report.steps));
     // Whatever becomes of the files, the verdict has been seen.
     print(&report::text::body(&report))?;
     if args.budget {

@@ -39,7 +39,7 @@ pub fn run(_: Args) -> Result<Verdict, Error> {
 #[cfg(feature = "faults")]
 pub fn run(args: Args) -> Result<Verdict, Error> {
     use super::print;
-    use difftest::{faults, output};
+    use difftest::{faults, output, report};
     use secure::fault::Fault;
 
     if args.steps == 0 {
@@ -102,9 +102,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         args.steps
     ))?;
     if let Some(path) = &args.json {
-        let text =
-            serde_json::to_string_pretty(&matrix).map_err(|e| Error::Usage(format!("the matrix as JSON: {e}")))?;
-        output::write(path, text.as_bytes())?;
+        output::write(path, report::json::stamped(&matrix, None).as_bytes())?;
     }
     Ok(Verdict::of(matrix.detected == n))
 }

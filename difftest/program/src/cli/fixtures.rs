@@ -4,7 +4,7 @@ use super::{Verdict, print};
 use clap::Subcommand;
 use difftest::error::Error;
 use difftest::golden;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Flags of `difftest fixtures`.
 #[derive(Debug, clap::Args)]
@@ -24,11 +24,16 @@ enum Action {
     Verify,
 }
 
-/// Here if it is there, else where the sources were.
-fn folder(dir: Option<PathBuf>) -> PathBuf {
-    let here = PathBuf::from("fixtures/golden");
-    dir.unwrap_or_else(|| {
-        if here.is_dir() { here } else { PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/golden")) }
+/// The one that was named; else here if it is there, else where the sources are, if they still are there.
+fn folder(dir: Option<PathBuf>, action: Action) -> Result<PathBuf, Error> {
+    let (here, sources) = (Path::new("fixtures/golden"), Path::new(env!("CARGO_MANIFEST_DIR")));
+    let sources = sources.join("../../fixtures/golden");
+    let known = || [here, sources.as_path()].into_iter().find(|dir| dir.is_dir()).map(Path::to_owned);
+    dir.or_else(known).or_else(|| matches!(action, Action::Generate).then(|| here.into())).ok_or_else(|| {
+        Error::Usage(
+            "there are no recorded results here, in fixtures/golden, and the sources of this program are not where it was built; name the folder with --dir"
+                .into(),
+        )
     })
 }
 
@@ -37,7 +42,7 @@ fn folder(dir: Option<PathBuf>) -> PathBuf {
 /// # Errors
 /// A folder that cannot be read or written, or a file in it that is no recorded result.
 pub fn run(args: Args) -> Result<Verdict, Error> {
-    let dir = folder(args.dir);
+    let dir = folder(args.dir, args.action)?;
     let cases = golden::cases();
     match args.action {
         Action::Generate => {

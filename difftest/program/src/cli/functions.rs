@@ -68,8 +68,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let output = Output { schema: report::SCHEMA, fixed, rows, checks };
     print(&text)?;
     if let Some(path) = &args.json {
-        let json = serde_json::to_string_pretty(&output).expect("strings, numbers and lists always have a JSON form");
-        output::write(path, json.as_bytes())?;
+        output::write(path, report::json::stamped(&output, None).as_bytes())?;
     }
     Ok(Verdict::of(output.checks.iter().all(|c| c.passed)))
 }

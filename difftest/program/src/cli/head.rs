@@ -5,14 +5,15 @@ use difftest::bound::head::HeadRules;
 use difftest::bound::interval::Interval;
 use difftest::compare::real;
 use difftest::error::Error;
+use difftest::input;
+use difftest::report;
 use difftest::run::head::HeadTrace;
 use difftest::side::real::refused;
 use ndarray::Array2;
 use reference::f64::RealHead;
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 use serde::{Deserialize, Serialize};
-use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Which sides answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -45,6 +46,12 @@ pub struct Args {
     /// Threshold of relu-prob and relu-prob-cut, between 0 and 1
     #[arg(long, default_value_t = 0.1, allow_negative_numbers = true)]
     epsilon: f64,
+    /// Fraction bits f, 4 to 17: a unit is 2^-f
+    #[arg(long, default_value_t = 16)]
+    fraction_bits: u32,
+    /// Value bits K, f + 5 to 32: values stay below 2^(K-1) units
+    #[arg(long, default_value_t = 32)]
+    value_bits: u32,
     /// Sides that answer
     #[arg(long, value_enum, default_value_t = Side::All)]
     side: Side,
@@ -57,7 +64,30 @@ pub struct Args {
 #[serde(deny_unknown_fields)]
 struct Input {
     logits: Vec<Vec<f64>>,
-    labels: Vec<usize>,
+    labels: Vec<Label>,
+}
+
+/// A label as it is written, which need not name a class.
+#[derive(Debug, Clone, Copy)]
+struct Label(i128);
+
+impl<'de> Deserialize<'de> for Label {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Integer;
+        impl serde::de::Visitor<'_> for Integer {
+            type Value = Label;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a class, which is an integer from 0 on")
+            }
+            fn visit_i64<E>(self, v: i64) -> Result<Label, E> {
+                Ok(Label(v.into()))
+            }
+            fn visit_u64<E>(self, v: u64) -> Result<Label, E> {
+                Ok(Label(v.into()))
+            }
+        }
+        deserializer.deserialize_i64(Integer)
+    }
 }
 
 /// A head's answer to one row, in reals.
@@ -86,6 +116,8 @@ struct Output {
     head: Head,
     rounding: Rounding,
     epsilon: f64,
+    fraction_bits: u32,
+    value_bits: u32,
     insecure: bool,
     bit_exact: Option<bool>,
     inside_bound: Option<bool>,
@@ -102,20 +134,14 @@ const MAX_INPUT: u64 = 64 << 20;
 
 /// Reads and checks the input. Returns the logits, (rows, classes), and the labels.
 fn read(args: &Args) -> Result<(Array2<f64>, Vec<usize>), Error> {
-    let name = args.input.display().to_string();
-    let mut text = String::new();
-    let source: Box<dyn Read> = if name == "-" {
-        Box::new(std::io::stdin())
-    } else {
-        Box::new(std::fs::File::open(&args.input).map_err(Error::file(&args.input))?)
-    };
-    source.take(MAX_INPUT + 1).read_to_string(&mut text).map_err(Error::file(&args.input))?;
-    let bad = |what: String| Error::Usage(format!("{name}: {what}"));
-    if text.len() as u64 > MAX_INPUT {
-        return Err(bad(format!("is larger than {MAX_INPUT} bytes; give fewer rows")));
-    }
-    let Input { logits, labels } = serde_json::from_str(&text)
-        .map_err(|e| bad(format!("{e}; expected {{\"logits\": [[..], ..], \"labels\": [..]}}")))?;
+    let standard = args.input.as_os_str() == "-";
+    let path = if standard { Path::new("standard input") } else { &args.input };
+    let bad = |what: String| Error::Usage(format!("{}: {what}", path.display()));
+    let text = if standard { input::text(std::io::stdin(), path, MAX_INPUT) } else { input::file(path, MAX_INPUT) }?;
+    let Input { logits, labels } = serde_json::from_str(&text).map_err(|e| match input::not_finite(&text) {
+        Some(word) => bad(format!("{word} is no JSON number; logits must be finite")),
+        None => bad(format!("{e}; expected {{\"logits\": [[..], ..], \"labels\": [..]}}")),
+    })?;
     if logits.is_empty() || logits.len() != labels.len() {
         return Err(bad(format!(
             "{} rows of logits and {} labels; give one label a row, and at least one row",
@@ -133,13 +159,14 @@ fn read(args: &Args) -> Result<(Array2<f64>, Vec<usize>), Error> {
             logits[row].len()
         )));
     }
-    if let Some(row) = labels.iter().position(|&l| l >= classes) {
+    if let Some(row) = labels.iter().position(|l| !(0..classes as i128).contains(&l.0)) {
         return Err(bad(format!(
             "label {} of row {row} names no class; with {classes} logits labels are 0 to {}",
-            labels[row],
+            labels[row].0,
             classes - 1
         )));
     }
+    let labels: Vec<usize> = labels.into_iter().map(|l| l.0 as usize).collect();
     let flat: Vec<f64> = logits.into_iter().flatten().collect();
     let matrix = Array2::from_shape_vec((labels.len(), classes), flat).map_err(|e| bad(e.to_string()))?;
     Ok((matrix, labels))
@@ -193,10 +220,13 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         head: args.head,
         epsilon: args.epsilon,
         rounding: args.rounding,
-        fixed: FixedSpec::default(),
+        fixed: FixedSpec { fraction_bits: args.fraction_bits, value_bits: args.value_bits },
         sgd: SgdSpec { batch: rows, ..SgdSpec::default() },
     };
-    spec.validate()?;
+    match args.side {
+        Side::All => spec.validate()?,
+        Side::Real => spec.validate_real()?,
+    }
     let head = RealHead::of(&spec);
     let mut answers = Vec::with_capacity(rows);
     for (row, &label) in logits.rows().into_iter().zip(&labels) {
@@ -215,10 +245,12 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         });
     }
     let mut output = Output {
-        schema: difftest::report::SCHEMA,
+        schema: report::SCHEMA,
         head: args.head,
         rounding: args.rounding,
         epsilon: args.epsilon,
+        fraction_bits: args.fraction_bits,
+        value_bits: args.value_bits,
         insecure: args.insecure_seed.is_some(),
         bit_exact: None,
         inside_bound: None,
@@ -229,9 +261,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     if args.side == Side::All {
         fixed_sides(&args, &spec, &logits, &labels, &mut output)?;
     }
-    let mut text = serde_json::to_string_pretty(&output).expect("strings, numbers and lists always have a JSON form");
-    text.push('\n');
-    print(&text)?;
+    print(&report::json::stamped(&output, None))?;
     let holds = output.bit_exact != Some(false) && output.inside_bound != Some(false) && output.range.is_none();
     Ok(Verdict::of(holds))
 }

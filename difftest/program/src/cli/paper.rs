@@ -147,7 +147,7 @@ impl Run {
         Setup {
             inputs: data.inputs(),
             hidden: self.hidden,
-            classes: fixtures::CLASSES,
+            classes: data.classes(),
             epsilon: 0.1,
             learning_rate: sgd.learning_rate,
             momentum: sgd.momentum,

@@ -6,6 +6,7 @@ use difftest::error::Error;
 use difftest::output;
 use difftest::replay::{self, shrink::shrink};
 use difftest::side::secure::Secure;
+use difftest::terminal::{line, quoted};
 use difftest::trace::step_file::StepFile;
 use reference::spec::TrainSpec;
 use std::fmt::Write;
@@ -44,7 +45,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let mut out = format!(
         "step {} of {}: {}, {} rounding, {} rows, {} classes\n",
         file.step,
-        file.command,
+        line(&file.command),
         file.spec.head,
         file.spec.rounding,
         file.batch(),
@@ -54,13 +55,17 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         out.push_str("INSECURE: the parties' randomness comes from a seed; their shares hide nothing\n");
     }
     for failure in &file.failures {
-        let _ = writeln!(out, "recorded because of\n{failure}");
+        let _ = write!(out, "recorded because of\n{}", quoted(failure));
     }
     let mut start = |spec: &TrainSpec| Secure::start(spec.clone(), args.insecure_seed, true);
     let recorded = match replay::recorded(&file) {
         Ok(checks) => checks,
         // Coins that a wrong protocol drew need not fit the arithmetic: that is what the step was recorded for.
-        Err(e) => vec![Outcome::new("recorded coins", "refused by the integer model".into(), Some(e.to_string()))],
+        Err(e) => vec![Outcome::new(
+            "recorded coins",
+            "refused by the integer model".into(),
+            Some(line(&e.to_string()).into()),
+        )],
     };
     let (fresh, _) = replay::fresh(&file, &mut start)?;
     list(&mut out, "integer model on the recorded coins, against f64", &recorded);

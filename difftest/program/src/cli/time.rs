@@ -1,14 +1,18 @@
 //! `difftest time`: secure against plaintext epochs.
 
-use super::{Verdict, parse_head, parse_rounding, print};
-use difftest::config::{self, Training};
+use super::training::Flags;
+use super::{Verdict, print};
+use difftest::config;
 use difftest::error::Error;
 use difftest::output;
+use difftest::report;
 use difftest::timing::{Link, Timing, run as measure, text};
 use indicatif::{ProgressBar, ProgressStyle};
-use reference::spec::{Head, Rounding, SgdSpec};
 use std::io::IsTerminal;
 use std::path::PathBuf;
+
+/// Dense layers of the network that is timed if none are named.
+const LAYERS: usize = 2;
 
 /// Flags of `difftest time`.
 #[derive(Debug, clap::Args)]
@@ -17,33 +21,14 @@ use std::path::PathBuf;
 The projections add latency and bandwidth to the measured computation; nothing is sent over such a network."
 )]
 pub struct Args {
-    /// softmax, relu-prob, relu-prob-cut, relu-grad or relu-eps
-    #[arg(long, value_parser = parse_head, default_value = "softmax")]
-    head: Head,
-    /// Dense layers
-    #[arg(long, default_value_t = 2)]
-    layers: usize,
-    /// ReLU units of each hidden layer
-    #[arg(long, default_value_t = 128)]
-    hidden: usize,
-    /// prob or nearest
-    #[arg(long, value_parser = parse_rounding, default_value = "prob")]
-    rounding: Rounding,
+    #[command(flatten)]
+    training: Flags,
     /// Epochs of each side
     #[arg(long, default_value_t = 2)]
     epochs: usize,
     /// Steps of an epoch, instead of all
     #[arg(long)]
     steps: Option<usize>,
-    /// Rows of one training step
-    #[arg(long, default_value_t = 128)]
-    batch: usize,
-    /// Seed of batches and initial weights
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Data set: a folder with the four IDX files of MNIST or their like [default: MNIST as shipped]
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
     /// One-way latency of the projected local network, in milliseconds
     #[arg(long, default_value_t = 0.1, allow_negative_numbers = true)]
     lan_latency: f64,
@@ -75,7 +60,7 @@ fn link(name: &'static str, latency_ms: f64, megabits_per_second: f64) -> Result
 /// # Errors
 /// Bad flags, bad data, a side that cannot go on, a report that cannot be written.
 pub fn run(args: Args) -> Result<Verdict, Error> {
-    let &Args { head, layers, hidden, rounding, epochs, steps, seed, .. } = &args;
+    let &Args { epochs, steps, .. } = &args;
     for (name, value) in [("--epochs", Some(epochs)), ("--steps", steps)] {
         if let Some(v) = value.filter(|v| !(1..=1_000_000).contains(v)) {
             return Err(Error::Usage(format!("{name} is {v}; it must be 1 to 1000000")));
@@ -83,12 +68,11 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     }
     let links =
         vec![link("LAN", args.lan_latency, args.lan_bandwidth)?, link("WAN", args.wan_latency, args.wan_bandwidth)?];
-    let sgd = SgdSpec { batch: args.batch, ..SgdSpec::default() };
-    let training = Training { head, layers, hidden, rounding, epsilon: 0.1, sgd };
-    training.spec(784)?;
+    args.training.spec(LAYERS, None)?;
     output::check_output(args.json.as_deref())?;
-    let data = config::data(args.data.as_deref())?;
-    let timing = Timing { spec: training.spec(data.train.inputs())?, epochs, steps, seed, links };
+    let data = config::data(args.training.data.as_deref())?;
+    let spec = args.training.spec(LAYERS, Some(&data))?;
+    let timing = Timing { spec, epochs, steps, seed: args.training.seed, links };
     let bar = if std::io::stderr().is_terminal() {
         let style = ProgressStyle::with_template("{bar:40} epoch {pos}/{len}, {eta} left")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -100,8 +84,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     bar.finish_and_clear();
     print(&text(&measured))?;
     if let Some(path) = &args.json {
-        let json = serde_json::to_string_pretty(&measured).map_err(|e| Error::Usage(format!("report: {e}")))?;
-        output::write(path, json.as_bytes())?;
+        output::write(path, report::json::stamped(&measured, Some(&data)).as_bytes())?;
     }
     Ok(Verdict::Holds)
 }

@@ -2,7 +2,9 @@
 
 use super::{parse_head, parse_rounding};
 use difftest::config::Training;
-use reference::spec::{Head, Rounding, SgdSpec};
+use difftest::error::Error;
+use fixtures::Dataset;
+use reference::spec::{FixedSpec, Head, Rounding, SgdSpec, TrainSpec};
 use std::path::PathBuf;
 
 /// What is trained, and on what.
@@ -11,9 +13,9 @@ pub struct Flags {
     /// Output head: softmax, relu-prob, relu-prob-cut, relu-grad or relu-eps
     #[arg(long, value_parser = parse_head, default_value = "softmax")]
     head: Head,
-    /// Dense layers
-    #[arg(long, default_value_t = 1)]
-    layers: usize,
+    /// Dense layers [default: 1, for `difftest time` 2]
+    #[arg(long)]
+    layers: Option<usize>,
     /// ReLU units of each hidden layer
     #[arg(long, default_value_t = 128)]
     hidden: usize,
@@ -35,6 +37,12 @@ pub struct Flags {
     /// Extra fractional bits of the velocities; 0 is the paper's behaviour, in which nearest rounding keeps small velocities from decaying
     #[arg(long, default_value_t = 0)]
     velocity_bits: u32,
+    /// Fraction bits f, 4 to 17: a unit is 2^-f
+    #[arg(long, default_value_t = 16)]
+    fraction_bits: u32,
+    /// Value bits K, f + 5 to 32: values stay below 2^(K-1) units
+    #[arg(long, default_value_t = 32)]
+    value_bits: u32,
     /// Seed of batches and initial weights, and of the integer model's coins where it draws its own
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -44,15 +52,26 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// What is trained.
-    pub fn training(&self) -> Training {
-        let &Flags { head, layers, hidden, rounding, epsilon, .. } = self;
+    /// What is trained, with so many `layers` if none are named: for the data set, or until it is known for the one that ships with the program, or for
+    /// any that was named.
+    ///
+    /// # Errors
+    /// The first limit that is broken.
+    pub fn spec(&self, layers: usize, data: Option<&Dataset>) -> Result<TrainSpec, Error> {
+        let &Flags { head, hidden, rounding, epsilon, fraction_bits, value_bits, .. } = self;
         let sgd = SgdSpec {
             learning_rate: self.lr,
             momentum: self.momentum,
             batch: self.batch,
             extra_velocity_bits: self.velocity_bits,
         };
-        Training { head, layers, hidden, rounding, epsilon, sgd }
+        let layers = self.layers.unwrap_or(layers);
+        let training = Training { head, layers, hidden, rounding, epsilon, sgd };
+        let fixed = FixedSpec { fraction_bits, value_bits };
+        match data {
+            Some(data) => training.spec_for(data, fixed),
+            None if self.data.is_none() => training.spec_for_shipped(fixed),
+            None => training.spec_for_any(fixed),
+        }
     }
 }

@@ -2,8 +2,11 @@
 
 use super::plot::{Plot, Series, Stroke, legend};
 use super::{Cell, Page, Table, escape};
+use crate::check::Outcome;
+use crate::explain::cause::Cause;
 use crate::explain::health;
 use crate::report::{Report, number, text};
+use crate::run::free::Point;
 use crate::side::Spent;
 
 /// The whole page.
@@ -14,6 +17,8 @@ pub fn comparison(report: &Report) -> String {
     };
     page.push(&scrolling("configuration", &text::heading(&report.config)));
     page.push(&scrolling("command", &report.command));
+    page.paragraph(&format!("Made by {}.", report.made));
+    page.paragraph(&format!("Data: {}.", report.data));
 
     page.heading("Checks");
     let mut table = Table::new("The named checks of this run.", ["check", "verdict", "what was checked"]);
@@ -24,14 +29,21 @@ pub fn comparison(report: &Report) -> String {
             _ => "fail",
         };
         let verdict = Cell::Verdict(c.word().into(), class);
-        let lines = std::iter::once(c.summary.as_str()).chain(c.failure.iter().flat_map(|f| f.lines()));
-        table.rows.push(vec![Cell::Text(c.name.into()), verdict, Cell::Lines(lines.map(String::from).collect())]);
+        table.rows.push(vec![Cell::Text(c.name.into()), verdict, Cell::Lines(lines(c))]);
     }
+    // On a phone these rows break where others scroll.
+    page.push("<div class=\"checks\">");
     page.table(&table);
+    page.push("</div>");
 
     if !report.tensors.is_empty() {
         page.heading("Tensors");
         page.paragraph("Errors of the fixed-point sides against f64, and their proven bounds, in units of 2^-f. The bar is the largest part of its bound that an element uses.");
+        page.paragraph(
+            "An element is ambiguous if it jumps with a comparison whose operand is within its bound of the threshold, so that rounding may turn it: a \
+             ReLU's input near 0, a logit near a threshold. It must agree with one of the two outcomes, and is in no error and no bound of its row, for its \
+             distance is that of the two outcomes and not of rounding. What is computed from it has bounds that hold for both, which is why they are wide there.",
+        );
         let mut table = Table::new(
             "Every probed tensor, all steps.",
             [
@@ -63,12 +75,18 @@ pub fn comparison(report: &Report) -> String {
         }
         page.table(&table);
     }
+    causes(&mut page, report);
     training(&mut page, report);
-    drift(&mut page, report);
+    curves(&mut page, report);
 
     page.heading("Accuracy, time and communication");
     let mut table = Table::new(
-        &format!("All {} steps, evaluation apart; accuracy on {} test rows.", report.steps, report.accuracy.rows),
+        &format!(
+            "{}, evaluation apart; accuracy on {}, of which {:.2} % carry the most frequent label.",
+            number::count(report.steps, "step"),
+            number::count(report.accuracy.rows, "test row"),
+            100.0 * report.accuracy.chance
+        ),
         ["side", "accuracy, %", "seconds", "rounds", "messages", "bytes"],
     );
     let accuracy = |a: f64| format!("{:.2}", 100.0 * a);
@@ -123,28 +141,112 @@ fn training(page: &mut Page, report: &Report) {
     page.table(&table);
 }
 
-/// Free mode: how far the sides have come apart.
-fn drift(page: &mut Page, report: &Report) {
-    let series = |name: &str, colour, of: fn(&crate::run::free::Point) -> f64| Series {
+/// Free mode: how far the sides have come apart, and how each of them learns.
+fn curves(page: &mut Page, report: &Report) {
+    type Of = fn(&Point) -> Option<f64>;
+    let line = |name: &str, colour, of: Of| Series {
         name: name.into(),
-        stroke: Stroke { colour, dashed: colour == 6 },
-        points: report.curve.iter().map(|p| (p.step as f64, of(p))).collect(),
+        stroke: Stroke { colour, dashed: colour == 2 },
+        points: report.curve.iter().filter_map(|p| Some((p.step as f64, of(p)?))).collect(),
     };
-    let plot = Plot {
-        title: "Drift of the weights".into(),
-        description:
-            "Root mean square difference of all weights against steps: real to secure, and one secure run to another."
-                .into(),
+    let plot = |title: &str, y, log, description: &str, series| Plot {
+        title: title.into(),
+        description: description.into(),
         x: "steps",
-        y: "RMS weight difference",
-        log: true,
+        y,
+        log,
         lowest: None,
-        series: vec![series("real to secure", 1, |p| p.drift), series("secure to secure, other coins", 6, |p| p.noise)],
+        series,
     };
-    let markup = plot.markup();
-    if !report.curve.is_empty() && !markup.is_empty() {
-        page.heading("Drift");
-        page.push(&legend(&[plot]));
-        page.push(&format!("<div class=\"plots\">\n{markup}\n</div>"));
+    let drift = plot(
+        "Drift of the weights",
+        "RMS weight difference",
+        true,
+        "Root mean square difference of all weights against steps: real to secure, and the noise floor, one secure run to another with other coins.",
+        vec![
+            line("drift: real to secure", 1, |p| Some(p.drift)),
+            line("noise floor: secure to secure with other coins", 2, |p| Some(p.noise)),
+        ],
+    );
+    let loss = plot(
+        "Loss",
+        "mean loss",
+        false,
+        "Mean loss on the first test rows against steps, of the real and of the secure weights.",
+        vec![line("real", 1, |p| p.loss?.0), line("secure", 2, |p| p.loss?.1)],
+    );
+    let accuracy = plot(
+        "Accuracy",
+        "accuracy, %",
+        false,
+        "Part of the first test rows that is classified correctly against steps, by the real and by the secure weights.",
+        vec![line("real", 1, |p| Some(100.0 * p.accuracy.0)), line("secure", 2, |p| Some(100.0 * p.accuracy.1))],
+    );
+    if report.curve.is_empty() {
+        return;
+    }
+    page.heading("Curves");
+    page.paragraph(
+        "Drift is judged beside the noise floor: where two secure runs that differ in their coins alone are as far apart as the secure and the real one, \
+         the coins explain the distance. The legend of each row of charts stands above it.",
+    );
+    for plots in [vec![drift], vec![loss, accuracy]] {
+        let drawn: Vec<_> = plots.into_iter().map(|plot| (plot.markup(), plot)).filter(|p| !p.0.is_empty()).collect();
+        let (markup, plots): (Vec<_>, Vec<_>) = drawn.into_iter().unzip();
+        if !plots.is_empty() {
+            page.push(&format!(
+                "<div class=\"charts\">\n{}\n<div class=\"plots\">\n{}\n</div>\n</div>",
+                legend(&plots),
+                markup.join("\n")
+            ));
+        }
+    }
+}
+
+/// The cause of every difference, by tensor.
+fn causes(page: &mut Page, report: &Report) {
+    if report.budget.is_empty() {
+        return;
+    }
+    page.heading("Causes");
+    let f = report.config.spec.fixed.fraction_bits;
+    let mut columns = vec!["tensor", "total"];
+    columns.extend(Cause::ALL.map(Cause::name));
+    let mut table = Table {
+        caption: format!(
+            "Largest part of a difference between the secure and the real side that each cause explains, in units of 2^-{f}. The parts of an element add up to \
+             its difference, with signs; ambiguous elements are in here, under the cause branch."
+        ),
+        columns: columns.into_iter().map(String::from).collect(),
+        rows: Vec::new(),
+    };
+    for row in &report.budget {
+        let parts = std::iter::once(&row.total).chain(Cause::ALL.iter().filter_map(|c| row.parts.get(c.name())));
+        let numbers = parts.map(|p| Cell::Number(number::short(p.max_units)));
+        table.rows.push(std::iter::once(Cell::Text(row.tensor.clone())).chain(numbers).collect());
+    }
+    page.table(&table);
+}
+
+/// The lines of a check's cell: its summary, and of its failure what the summary does not say already.
+fn lines(check: &Outcome) -> Vec<String> {
+    let failure = check.failure.iter().flat_map(|f| f.lines());
+    let label = format!("FAIL {}", check.name);
+    let more = failure.map(|l| l.strip_prefix(&label).unwrap_or(l).trim());
+    let more = more.filter(|l| !l.is_empty() && !check.summary.contains(l)).map(String::from);
+    std::iter::once(check.summary.clone()).chain(more).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_says_a_thing_once() {
+        let failure = "FAIL divergence\n  real stalls (accuracy 9.8 %)\n  again: difftest --steps 5";
+        let outcome = Outcome::new("divergence", "real stalls (accuracy 9.8 %)".into(), Some(failure.into()));
+        assert_eq!(lines(&outcome), ["real stalls (accuracy 9.8 %)", "again: difftest --steps 5"]);
+        let outcome = Outcome::new("range", "8 operands".into(), Some("FAIL range   step 7: logits[1]".into()));
+        assert_eq!(lines(&outcome), ["8 operands", "step 7: logits[1]"]);
     }
 }
