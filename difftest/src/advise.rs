@@ -105,11 +105,11 @@ impl Advice {
 }
 
 /// Magnitude bits that a tensor may have: K - 1 for ordinary values. A velocity is multiplied by M < 2^s, a weight gradient by
-/// c < 2^10 and 2^x, before they are truncated from below 2^62.
+/// c < 2^10 and 2^x, before they are truncated from below 2^61.
 fn allowed(point: &ProbePoint, spec: &TrainSpec, units: &SgdUnits) -> u32 {
     match point {
-        ProbePoint::WeightGradient(_) => 52 - units.extra,
-        ProbePoint::WeightVelocity(_) | ProbePoint::BiasVelocity(_) => 62 - units.shift,
+        ProbePoint::WeightGradient(_) => 51 - units.extra,
+        ProbePoint::WeightVelocity(_) | ProbePoint::BiasVelocity(_) => 61 - units.shift,
         // Only ever multiplied by bits; the gradient that it goes into is ordinary again.
         ProbePoint::Head(HeadPoint::Reciprocal) => 62,
         _ => spec.fixed.value_bits - 1,

@@ -1,11 +1,17 @@
 //! Secure training against plaintext training, timed in one process, epoch by epoch in turn, without any check.
 //!
 //! The ratio is taken between epochs that ran one after the other, so that a machine that speeds up or slows down changes both. Accuracy
-//! is evaluated once, after the last epoch, and is not part of any time.
+//! is evaluated once, after the last epoch, and is not part of any time. A run beside other work still tells processor time;
+//! its wall time is not called clean ([`Measured::unclean`]).
+
+mod stopwatch;
+
+pub use stopwatch::Took;
 
 use crate::error::Error;
 use crate::evaluation::Evaluation;
 use crate::generate;
+use crate::provenance::Provenance;
 use crate::side::Side;
 use crate::side::Trains;
 use crate::side::real::Real;
@@ -15,13 +21,22 @@ use fixtures::Dataset;
 use ndarray::{Array2, Axis};
 use reference::spec::TrainSpec;
 use secure::clock::Phase;
-use secure::kernel::Kernel;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::Duration;
+use stopwatch::Stopwatch;
 
 /// Version of the JSON; grows with every incompatible change.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
+
+/// Cores that other work may have in a clean run, on average.
+pub const OTHER_WORK: f64 = 0.1;
+
+/// Counted epochs that a clean run has.
+pub const CLEAN_EPOCHS: usize = 5;
+
+/// Numbers of cores that are projected to.
+const CORES: [usize; 3] = [4, 8, 16];
 
 /// A network that the parties are imagined to be on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -65,29 +80,86 @@ pub struct Projection {
     pub seconds_per_epoch: f64,
 }
 
-/// What was measured. Seconds are of an epoch; the first of each side warms up and is counted only if it is the only one.
+/// An epoch's time on a machine of this kind with more cores: a projection, not a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct MoreCores {
+    /// How many.
+    pub cores: usize,
+    /// Seconds for a secure epoch.
+    pub seconds_per_epoch: f64,
+}
+
+/// Median, least and most of the counted epochs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Spread {
+    /// The one in the middle.
+    pub median: f64,
+    /// The smallest.
+    pub least: f64,
+    /// The largest.
+    pub most: f64,
+}
+
+impl Spread {
+    /// Of some values; `None` if there are none or one of them is not known.
+    fn of(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
+        let values: Vec<f64> = values.into_iter().collect::<Option<_>>()?;
+        let (least, most) =
+            (values.iter().copied().fold(f64::INFINITY, f64::min), values.iter().copied().fold(0.0, f64::max));
+        Some(Spread { median: median(&values)?, least, most })
+    }
+}
+
+/// One epoch of each side, in turn.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Epoch {
+    /// Three parties.
+    pub secure: Took,
+    /// Plaintext f64.
+    pub plaintext: Took,
+}
+
+/// What one side's counted epochs took.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Speed {
+    /// Wall time of an epoch.
+    pub seconds_per_epoch: Spread,
+    /// Processor time of an epoch, all threads. Null where the system does not tell.
+    pub processor_seconds_per_epoch: Option<Spread>,
+    /// Steps each second, by the median.
+    pub steps_per_second: f64,
+    /// Part of the test set that the trained weights classify correctly.
+    pub accuracy: f64,
+}
+
+/// What was measured. The first epoch of each side warms up and is counted only if it is the only one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measured {
     /// [`SCHEMA`].
     pub schema: u32,
+    /// When, and on what.
+    #[serde(skip)]
+    pub made: Provenance,
+    /// Why wall times of this run are not to be quoted; empty for a clean one.
+    pub unclean: Vec<String>,
     /// What was trained.
     pub spec: TrainSpec,
     /// Seed of batches and initial weights.
     pub seed: u64,
     /// Steps of an epoch.
     pub steps_per_epoch: usize,
-    /// Median over the epochs.
-    pub secure_seconds_per_epoch: f64,
-    /// Median over the epochs.
-    pub plaintext_seconds_per_epoch: f64,
-    /// Median of the pairwise ratios secure / plaintext.
-    pub ratio: f64,
-    /// Secure steps each second.
-    pub secure_steps_per_second: f64,
-    /// Plaintext steps each second.
-    pub plaintext_steps_per_second: f64,
-    /// Every epoch, (secure, plaintext).
-    pub epochs: Vec<(f64, f64)>,
+    /// Three parties.
+    pub secure: Speed,
+    /// Plaintext f64.
+    pub plaintext: Speed,
+    /// Of the pairs, secure / plaintext, wall time.
+    pub ratio: Spread,
+    /// The same of processor time: what is left of the ratio on a busy machine, waiting left out.
+    pub processor_ratio: Option<Spread>,
+    /// Cores that other work had during the counted epochs, on average. Null where the system does not tell.
+    pub other_cores: Option<f64>,
+    /// Every epoch, the first one too.
+    pub epochs: Vec<Epoch>,
     /// Communication rounds of a step.
     pub rounds_per_step: f64,
     /// Bytes that all parties send in a step.
@@ -96,18 +168,12 @@ pub struct Measured {
     pub messages_per_step: f64,
     /// Largest resident size of this process so far: three parties, their data, and the plaintext side. Null where the system does not tell.
     pub peak_memory_bytes: Option<u64>,
-    /// The matrix kernel that ran.
-    pub kernel: &'static str,
-    /// Cores that the system offers.
-    pub cores: usize,
     /// Part of the three parties' time, by phase.
     pub phases: BTreeMap<&'static str, f64>,
-    /// Part of the test set that the secure weights classify correctly.
-    pub secure_accuracy: f64,
-    /// The same for f64.
-    pub plaintext_accuracy: f64,
     /// Other networks.
     pub projections: Vec<Projection>,
+    /// More cores.
+    pub more_cores: Vec<MoreCores>,
 }
 
 /// Times both sides. `progress` hears of epochs done.
@@ -131,59 +197,110 @@ pub fn run(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> 
     let (mut epochs, mut cost) = (Vec::new(), crate::side::Spent::default());
     for done in 0..timing.epochs {
         let batches: Vec<Vec<u32>> = all.by_ref().take(steps).collect();
-        let clock = Instant::now();
+        let watch = Stopwatch::start();
         cost += secure.train(&batches)?;
-        let secure_seconds = clock.elapsed().as_secs_f64();
-        let clock = Instant::now();
+        let secure_took = watch.stop();
+        let watch = Stopwatch::start();
         for batch in &batches {
             let index: Vec<usize> = batch.iter().map(|&r| r as usize).collect();
             let x: Array2<f64> = pixels.select(Axis(0), &index);
             let y: Vec<usize> = index.iter().map(|&r| labels[r]).collect();
             plain.train_on(&x, &y)?;
         }
-        epochs.push((secure_seconds, clock.elapsed().as_secs_f64()));
+        epochs.push(Epoch { secure: secure_took, plaintext: watch.stop() });
         progress(done + 1);
     }
-
-    let counted = if epochs.len() > 1 { &epochs[1..] } else { &epochs[..] };
-    let of = |f: fn(&(f64, f64)) -> f64| median(&counted.iter().map(f).collect::<Vec<_>>()).unwrap_or(f64::NAN);
-    let (secure_seconds, plain_seconds) = (of(|e| e.0), of(|e| e.1));
-    let total_steps = (steps * timing.epochs) as f64;
-    let (rounds, bytes) = (cost.rounds as f64 / total_steps, cost.bytes as f64 / total_steps);
     let times = secure.times()?;
-    let all_time: f64 = times.values().map(|t| t.as_secs_f64()).sum();
     let peak_memory_bytes = peak_memory();
     let evaluation = Evaluation::of(data, spec.fixed);
-    Ok(Measured {
+    let accuracy = (evaluation.accuracy(&mut secure)?, evaluation.accuracy(&mut plain)?);
+    Ok(summary(timing, steps, epochs, &cost, &times, peak_memory_bytes, accuracy))
+}
+
+/// What the epochs come to.
+fn summary(
+    timing: &Timing,
+    steps: usize,
+    epochs: Vec<Epoch>,
+    cost: &crate::side::Spent,
+    times: &BTreeMap<Phase, Duration>,
+    peak_memory_bytes: Option<u64>,
+    (secure_accuracy, plaintext_accuracy): (f64, f64),
+) -> Measured {
+    let counted = if epochs.len() > 1 { &epochs[1..] } else { &epochs[..] };
+    let spread = |value: &dyn Fn(&Epoch) -> Option<f64>| Spread::of(counted.iter().map(value));
+    let known = |value: &dyn Fn(&Epoch) -> f64| {
+        spread(&|e| Some(value(e))).unwrap_or(Spread { median: f64::NAN, least: f64::NAN, most: f64::NAN })
+    };
+    let speed = |side: fn(&Epoch) -> &Took, accuracy| {
+        let seconds_per_epoch = known(&|e| side(e).wall);
+        let steps_per_second = steps as f64 / seconds_per_epoch.median;
+        let processor_seconds_per_epoch = spread(&|e| side(e).processor);
+        Speed { seconds_per_epoch, processor_seconds_per_epoch, steps_per_second, accuracy }
+    };
+    let secure = speed(|e| &e.secure, secure_accuracy);
+    let total_steps = (steps * epochs.len()) as f64;
+    let (rounds, bytes) = (cost.rounds as f64 / total_steps, cost.bytes as f64 / total_steps);
+    let made = Provenance::now();
+    let all_time: f64 = times.values().map(Duration::as_secs_f64).sum();
+    let phases: BTreeMap<_, _> =
+        times.iter().map(|(&phase, t)| (phase_name(phase), t.as_secs_f64() / all_time)).collect();
+    let both = || counted.iter().flat_map(|e| [e.secure, e.plaintext]);
+    let others: Option<f64> = both().map(|t| t.others).sum();
+    let other_cores = others.map(|seconds| seconds / both().map(|t| t.wall).sum::<f64>());
+    let project = |&(network, link): &(&'static str, Link)| Projection {
+        network,
+        link,
+        seconds_per_epoch: secure.seconds_per_epoch.median + link.seconds(rounds * steps as f64, bytes * steps as f64),
+    };
+    Measured {
         schema: SCHEMA,
-        spec: spec.clone(),
+        unclean: unclean(counted.len(), other_cores),
+        spec: timing.spec.clone(),
         seed: timing.seed,
         steps_per_epoch: steps,
-        secure_seconds_per_epoch: secure_seconds,
-        plaintext_seconds_per_epoch: plain_seconds,
-        ratio: of(|e| e.0 / e.1),
-        secure_steps_per_second: steps as f64 / secure_seconds,
-        plaintext_steps_per_second: steps as f64 / plain_seconds,
+        plaintext: speed(|e| &e.plaintext, plaintext_accuracy),
+        ratio: known(&|e| e.secure.wall / e.plaintext.wall),
+        processor_ratio: spread(&|e| Some(e.secure.processor? / e.plaintext.processor?)),
+        other_cores,
         rounds_per_step: rounds,
         bytes_per_step: bytes,
         messages_per_step: cost.messages as f64 / total_steps,
         peak_memory_bytes,
-        kernel: Kernel::selected().name(),
-        cores: std::thread::available_parallelism().map_or(1, usize::from),
-        phases: times.iter().map(|(&phase, t)| (phase_name(phase), t.as_secs_f64() / all_time)).collect(),
-        secure_accuracy: evaluation.accuracy(&mut secure)?,
-        plaintext_accuracy: evaluation.accuracy(&mut plain)?,
-        projections: timing
-            .links
-            .iter()
-            .map(|&(network, link)| Projection {
-                network,
-                link,
-                seconds_per_epoch: secure_seconds + link.seconds(rounds * steps as f64, bytes * steps as f64),
-            })
-            .collect(),
+        projections: timing.links.iter().map(project).collect(),
+        more_cores: more_cores(&secure, &phases, made.cores),
+        made,
+        secure,
+        phases,
         epochs,
-    })
+    }
+}
+
+/// Why a run's wall times are not to be quoted.
+fn unclean(counted: usize, other_cores: Option<f64>) -> Vec<String> {
+    let mut reasons = Vec::new();
+    match other_cores {
+        Some(cores) if cores <= OTHER_WORK => {}
+        Some(cores) => reasons.push(format!("other work had {cores:.2} cores, {OTHER_WORK} are allowed")),
+        None => reasons.push("the system does not tell how much other work there was".into()),
+    }
+    if counted < CLEAN_EPOCHS {
+        reasons.push(format!("{counted} counted epochs, {CLEAN_EPOCHS} are needed (--epochs {})", CLEAN_EPOCHS + 1));
+    }
+    reasons
+}
+
+/// From measured parts: matrix products over all cores, the rest of the processor time over one core a party, and as much idle time as here, which
+/// the rounds cost and more cores do not shorten. No more cores than this machine has: nothing.
+fn more_cores(secure: &Speed, phases: &BTreeMap<&'static str, f64>, here: usize) -> Vec<MoreCores> {
+    let part = |phase| phases.get(phase_name(phase)).copied().unwrap_or(0.0);
+    let Some(processor) = secure.processor_seconds_per_epoch.map(|p| p.median) else { return Vec::new() };
+    let products = processor * part(Phase::MatrixProducts) / (1.0 - part(Phase::Waiting)).max(f64::MIN_POSITIVE);
+    let rest = processor - products;
+    let busy = |cores: usize| rest / cores.min(3) as f64 + products / cores as f64;
+    let idle = (secure.seconds_per_epoch.median - busy(here)).max(0.0);
+    let at = |cores| MoreCores { cores, seconds_per_epoch: busy(cores) + idle };
+    CORES.into_iter().filter(|&cores| cores > here).map(at).collect()
 }
 
 /// The name of a phase in tables and JSON.
@@ -212,7 +329,7 @@ pub fn text(m: &Measured) -> String {
     let widths: Vec<String> = m.spec.network.widths.iter().map(usize::to_string).collect();
     let _ = writeln!(
         out,
-        "{}   layers {} ({})   {} rounding   batch {}   {} steps an epoch, {} epochs   kernel {}   {} cores",
+        "{}   layers {} ({})   {} rounding   batch {}   {} steps an epoch, {} epochs\n{}",
         m.spec.head,
         m.spec.network.layers(),
         widths.join("-"),
@@ -220,17 +337,34 @@ pub fn text(m: &Measured) -> String {
         m.spec.sgd.batch,
         m.steps_per_epoch,
         m.epochs.len(),
-        m.kernel,
-        m.cores
+        m.made
     );
-    let _ = writeln!(out, "\n                    s/epoch    steps/s   test accuracy");
-    for (name, seconds, rate, accuracy) in [
-        ("secure, 3 parties", m.secure_seconds_per_epoch, m.secure_steps_per_second, m.secure_accuracy),
-        ("plaintext f64", m.plaintext_seconds_per_epoch, m.plaintext_steps_per_second, m.plaintext_accuracy),
-    ] {
-        let _ = writeln!(out, "{name:18} {seconds:8.3}   {rate:8.1}   {:10.2} %", accuracy * 100.0);
+    let _ = writeln!(out, "\n{:18} {:>24}   {:>24}   steps/s   test accuracy", "", "s/epoch", "processor s/epoch");
+    for (name, side) in [("secure, 3 parties", &m.secure), ("plaintext f64", &m.plaintext)] {
+        let processor = spread_text(side.processor_seconds_per_epoch, 3);
+        let wall = spread_text(Some(side.seconds_per_epoch), 3);
+        let (rate, accuracy) = (side.steps_per_second, side.accuracy * 100.0);
+        let _ = writeln!(out, "{name:18} {wall:>24}   {processor:>24}   {rate:7.1}   {accuracy:11.2} %");
     }
-    let _ = writeln!(out, "ratio              {:8.2}   (median of the pairs)", m.ratio);
+    let (wall, processor) = (spread_text(Some(m.ratio), 2), spread_text(m.processor_ratio, 2));
+    let _ = writeln!(out, "{:18} {wall:>24}   {processor:>24}", "ratio of the pairs");
+    let _ =
+        writeln!(out, "median (least to most) of {} counted", if m.epochs.len() > 1 { m.epochs.len() - 1 } else { 1 });
+    match m.unclean.as_slice() {
+        [] => {
+            let _ = writeln!(out, "\nclean: other work had {:.2} cores", m.other_cores.unwrap_or(0.0));
+        }
+        reasons => {
+            let _ = writeln!(out, "\nNOT CLEAN, do not quote wall times: {}", reasons.join("; "));
+        }
+    }
+    out + &details(m)
+}
+
+/// What a step costs, where the time goes, what it would be elsewhere.
+fn details(m: &Measured) -> String {
+    use std::fmt::Write;
+    let mut out = String::new();
     let _ = writeln!(
         out,
         "\na step: {:.0} rounds, {:.0} messages, {:.3} MB (all parties)",
@@ -257,7 +391,25 @@ pub fn text(m: &Measured) -> String {
             p.network, p.link.latency_ms, p.link.megabits_per_second, p.seconds_per_epoch
         );
     }
+    for MoreCores { cores, seconds_per_epoch } in &m.more_cores {
+        let _ = writeln!(out, "projection, not measured: {cores} such cores: {seconds_per_epoch:.2} s/epoch");
+    }
     out
+}
+
+fn spread_text(spread: Option<Spread>, digits: usize) -> String {
+    spread.map_or("-".into(), |s| format!("{:.digits$} ({:.digits$} to {:.digits$})", s.median, s.least, s.most))
+}
+
+/// The name of a measurement's file among dated results: date, processor, kernel and what was trained.
+pub fn file_name(m: &Measured) -> String {
+    let Provenance { date, processor, kernel, cores, .. } = &m.made;
+    let (day, _) = date.split_once('T').unwrap_or((date, ""));
+    let processor = processor.as_deref().unwrap_or(std::env::consts::ARCH);
+    let (head, layers, rounding) = (m.spec.head, m.spec.network.layers(), m.spec.rounding);
+    let named = format!("{day} {processor} {kernel} {cores} cores {head} {layers} layers {rounding}");
+    let words = named.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
+    words.map(str::to_lowercase).collect::<Vec<_>>().join("-") + ".json"
 }
 
 #[cfg(test)]
@@ -269,6 +421,34 @@ mod tests {
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert_eq!(median(&[]), None);
+    }
+
+    #[test]
+    fn a_run_is_clean_only_with_five_epochs_and_a_machine_to_itself() {
+        assert_eq!(unclean(5, Some(0.1)), Vec::<String>::new());
+        assert_eq!(unclean(5, Some(0.11)), ["other work had 0.11 cores, 0.1 are allowed"]);
+        assert_eq!(unclean(4, Some(0.0)), ["4 counted epochs, 5 are needed (--epochs 6)"]);
+        assert_eq!(unclean(1, None).len(), 2);
+    }
+
+    #[test]
+    fn a_spread_needs_every_value() {
+        let spread = |v: &[Option<f64>]| Spread::of(v.iter().copied());
+        assert_eq!(spread(&[Some(3.0), Some(1.0), Some(2.0)]), Some(Spread { median: 2.0, least: 1.0, most: 3.0 }));
+        assert_eq!(spread(&[Some(3.0), None]), None);
+        assert_eq!(spread(&[]), None);
+    }
+
+    /// Two cores, 6 s of processor time, half of what is not waited products: 3 / 2 + 3 / 2 s busy, 1 s idle.
+    #[test]
+    fn more_cores_shorten_products_and_at_most_three_parties() {
+        let of = |v| Spread { median: v, least: v, most: v };
+        let (seconds_per_epoch, processor_seconds_per_epoch) = (of(4.0), Some(of(6.0)));
+        let secure = Speed { seconds_per_epoch, processor_seconds_per_epoch, steps_per_second: 1.0, accuracy: 0.0 };
+        let phases = BTreeMap::from([("matrix products", 0.25), ("waiting", 0.5), ("truncation", 0.25)]);
+        let seconds: Vec<_> = more_cores(&secure, &phases, 2).iter().map(|m| (m.cores, m.seconds_per_epoch)).collect();
+        assert_eq!(seconds, [(4, 1.0 + 0.75 + 1.0), (8, 1.0 + 0.375 + 1.0), (16, 1.0 + 0.1875 + 1.0)]);
+        assert_eq!(more_cores(&secure, &phases, 16), []);
     }
 
     #[test]

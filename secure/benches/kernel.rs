@@ -11,7 +11,7 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use secure::kernel::{Bits, CtrKey, Kernel, View, from_bits, lowest_bits, to_planes};
+use secure::kernel::{CtrKey, Kernel, View, from_bits, to_planes};
 use std::hint::black_box;
 use std::time::{Instant, SystemTime};
 
@@ -94,9 +94,8 @@ fn matmul(criterion: &mut Criterion) {
     }
 }
 
-/// Prints the rate of every kernel on every shape and its ratio to f64, as JSON.
+/// Prints the rate of every kernel on every shape of a training step and its ratio to f64, as JSON.
 fn ratios() {
-    const ROUNDS: usize = 400;
     let kernels: Vec<Kernel> = available().collect();
     println!("{{\n\"date\": \"{}\",\n\"processor\": {:?},", date(), processor());
     println!(
@@ -104,12 +103,15 @@ fn ratios() {
         Kernel::best().name(),
         f64_vectors()
     );
-    println!("\"unit\": \"G multiply-adds/s, one thread, packing included, shortest of {ROUNDS} runs in turn\",");
+    println!("\"unit\": \"G multiply-adds/s, one thread, packing included, shortest of 150 to 2000 runs in turn\",");
     println!("\"products\": [");
-    for (i, shape @ (name, m, k, n, _, _)) in SHAPES.into_iter().enumerate() {
+    let (_, shapes) = SHAPES.split_last().expect("the last one is the large batch");
+    for (i, &shape) in shapes.iter().enumerate() {
+        let (name, m, k, n, _, _) = shape;
         let mut operands = Operands::new(shape);
         let mut shortest = vec![f64::INFINITY; 1 + kernels.len()];
-        for _ in 0..ROUNDS {
+        // About as long for every shape.
+        for _ in 0..(2_000_000_000 / operands.multiply_adds()).clamp(150, 2000) {
             for (which, shortest) in shortest.iter_mut().enumerate() {
                 let start = Instant::now();
                 match which.checked_sub(1) {
@@ -129,7 +131,7 @@ fn ratios() {
             )
         };
         let entries: Vec<String> = kernels.iter().zip(&shortest[1..]).map(entry).collect();
-        let comma = if i + 1 < SHAPES.len() { "," } else { "" };
+        let comma = if i + 1 < shapes.len() { "," } else { "" };
         print!("{{\"name\": \"{name}\", \"m\": {m}, \"k\": {k}, \"n\": {n}, \"f64\": {:.1}, ", rate(shortest[0]));
         println!("{}}}{comma}", entries.join(", "));
     }
@@ -171,29 +173,6 @@ fn date() -> String {
     format!("{:04}-{month:02}-{day:02}", e / 1461 - 4716 + (14 - month) / 12)
 }
 
-/// As many bit-adds as the product of the same shape has multiply-adds.
-fn bit_products(criterion: &mut Criterion) {
-    for (name, m, k, n, _, b_t) in SHAPES {
-        let mut group = criterion.benchmark_group(format!("bits {m}x{k}x{n} {name}"));
-        group.throughput(Throughput::Elements((m * k * n) as u64));
-        let (values, b) = (words(m * k), words(k * n));
-        let mut packed = vec![0; m * Bits::words_for(k)];
-        lowest_bits(&values, k, &mut packed);
-        let bits = Bits::new(&packed, m, k);
-        let view = if b_t { View::new(&b, n, k).t() } else { View::new(&b, k, n) };
-        let mut out = vec![0; m * n];
-        for kernel in available() {
-            group.bench_function(BenchmarkId::new(kernel.name(), "product"), |bench| {
-                bench.iter(|| kernel.bit_matmul_in(1, black_box(bits), view, &mut out));
-            });
-        }
-        let (mut lowest, mut turned) = (packed.clone(), vec![0; k * Bits::words_for(m)]);
-        group.bench_function("lowest bits", |bench| bench.iter(|| lowest_bits(black_box(&values), k, &mut lowest)));
-        group.bench_function("transpose", |bench| bench.iter(|| black_box(bits).transpose(&mut turned)));
-        group.finish();
-    }
-}
-
 fn planes(criterion: &mut Criterion) {
     let values = words(16384);
     let mut group = criterion.benchmark_group("planes 16384x32");
@@ -226,7 +205,7 @@ fn streams(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, matmul, bit_products, planes, streams);
+criterion_group!(benches, matmul, planes, streams);
 
 fn main() {
     if std::env::args().any(|argument| argument == "--ratios") {

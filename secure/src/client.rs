@@ -8,7 +8,7 @@ use crate::net::recorded::Sent;
 use crate::nn::dense::LayerShare;
 use crate::opened::{LayerUnits, ParameterUnits, Probe, RoundingRecord};
 use crate::party::{Probed, Record, TruncationView};
-use crate::share::Share;
+use crate::share::{Doubled, Share};
 use spec::Rounding;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -75,8 +75,8 @@ pub(crate) fn put_together(records: Vec<Record>, rounding: Rounding) -> Result<(
                 let units = reconstruct(&shares).map_err(|how| differ(point, how))?;
                 (shares[0].rows, shares[0].cols, units)
             }
-            (Probed::Parts(a), Probed::Parts(b), Probed::Parts(c)) => {
-                let sum = |i: usize| a.part[i].wrapping_add(b.part[i]).wrapping_add(c.part[i]) as i64;
+            (Probed::Doubled(Doubled(a)), Probed::Doubled(Doubled(b)), Probed::Doubled(Doubled(c))) => {
+                let sum = |i: usize| a.part[i].wrapping_add(b.part[i]).wrapping_add(c.part[i]) as i64 >> 1;
                 (a.rows, a.cols, (0..a.part.len()).map(sum).collect())
             }
             _ => return Err(Error::misuse(format!("{point}: the parties probed different kinds of share"))),
@@ -98,7 +98,7 @@ pub fn roundings(
         .map(|(a, b)| {
             let s = a.shift;
             let low = |v: u64| v & ((1 << s) - 1);
-            // x_0 - m is V, the offset that keeps it positive, and nearest's half.
+            // x_0 - m is what is truncated, the offset that keeps it positive, and nearest's half.
             let added = match rounding {
                 Rounding::Probabilistic => 1 << 62,
                 Rounding::Nearest => (1 << 62) + (1 << (s - 1)),

@@ -81,8 +81,8 @@ catalogue! {
     ReshareUnmasked, "zero-shares-zero", "multiply", Protocol, "products are reshared with zero shares that are all zero";
     ReshareOneSided, "zero-shares-do-not-cancel", "multiply", Protocol, "one party adds to its zero share and does not subtract";
     CrossTerm, "product-cross-term", "multiply", Protocol, "party 2 leaves out one cross term of a product";
-    HalvesDown, "halves-down", "matmul", Protocol, "both parties round the half of a product of odd components down: it is lost";
-    LowBits, "low-bits-forgotten", "matmul", Protocol, "party 2 multiplies half a component as if it were even";
+    WeightForgotten, "weight-forgotten", "matmul", Protocol, "party 2 takes the component that it doubles on the left only once on the right";
+    DifferenceOnce, "difference-once", "matmul", Protocol, "party 0 subtracts the product of the differences once instead of twice";
     LostCarry, "lost-carry", "adder", Protocol, "the carry from the lower half of the bits is lost at the last level";
     SumCarry, "sum-carry", "adder", Protocol, "a carry does not run on through a position that propagates";
     AdderUnmasked, "adder-unmasked", "adder", Protocol, "the indicator of party 0's digits goes out without its mask";

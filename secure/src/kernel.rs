@@ -1,5 +1,5 @@
-//! The hot loops of three-party training, on plain `u64` slices: matrix products over Z_2^64, of words and of bits with
-//! words, bit planes, pseudorandom words.
+//! The hot loops of three-party training, on plain `u64` slices: matrix products over Z_2^64, bit planes,
+//! pseudorandom words.
 //!
 //! Everything here is exact, so every kernel gives the same bits; which one runs is chosen once, at run time, from what
 //! the processor has, or by the variable `SECURE_KERNEL=portable|neon|avx2|avx512|ifma|amx`. Each kernel that needs
@@ -12,11 +12,9 @@
 //! | `blocked.rs` | packing and cache blocks, common to the vector kernels |
 //! | `portable.rs`, `avx2.rs`, `avx512.rs`, `ifma.rs`, `neon.rs` | one register tile each |
 //! | `amx.rs`, `amx/unit.rs` | byte limbs on int8 tiles; the tile instructions |
-//! | [`Bits`] (`bits.rs`, `bits/avx512.rs`) | matrices of bits times matrices of words |
 //! | `planes.rs`, `planes/gfni.rs` | 64-bit values to bit planes and back |
 //! | `ctr.rs`, `ctr/vaes.rs` | AES-128 in counter mode, fused with +, - and xor |
 
-mod bits;
 mod blocked;
 mod ctr;
 mod planes;
@@ -37,7 +35,6 @@ mod neon;
 #[cfg(target_arch = "x86_64")]
 mod zmm;
 
-pub use bits::{Bits, lowest_bits};
 pub use ctr::CtrKey;
 pub use planes::{from_bits, to_planes};
 pub use view::View;

@@ -13,7 +13,7 @@ use crate::id::{Neighbour, PartyId};
 use crate::net::recorded::{Expected, Sent};
 use crate::net::{Channel, Mailboxes, Round, SET_UP, StepList};
 use crate::prg::{CallId, Seed, Stream, fresh_seed, seed_of, words_of};
-use crate::share::{Parts, Share};
+use crate::share::{Doubled, Share};
 use serde::{Deserialize, Serialize};
 use spec::{FixedSpec, ProbePoint, Rounding};
 use std::cell::{Cell, Ref, RefCell};
@@ -85,8 +85,8 @@ pub struct Record {
 pub enum Probed {
     /// A replicated share.
     Share(Share),
-    /// An unreduced product, as additive parts.
-    Parts(Parts),
+    /// An unreduced product, as additive parts of its double.
+    Doubled(Doubled),
 }
 
 impl Party {
@@ -294,9 +294,9 @@ impl Party {
     }
 
     /// Notes this party's part of a probed unreduced tensor, if anybody asked.
-    pub fn probe_parts(&self, point: ProbePoint, parts: &Parts) {
+    pub fn probe_doubled(&self, point: ProbePoint, parts: &Doubled) {
         if let Some(record) = self.record.borrow_mut().as_mut() {
-            record.probes.push((point, Probed::Parts(parts.clone())));
+            record.probes.push((point, Probed::Doubled(parts.clone())));
         }
     }
 }

@@ -5,7 +5,7 @@ mod boolean;
 mod factor;
 
 pub(crate) use arithmetic::zip;
-pub use arithmetic::{Parts, Share};
+pub use arithmetic::{Doubled, Parts, Share};
 pub use boolean::BitShare;
 pub use factor::Factor;
 

@@ -33,7 +33,7 @@ use secure::protocol::multiply::{dot_rows, multiply, multiply_by_row, reshare};
 use secure::protocol::normalise::normalise;
 use secure::protocol::select::{select, select_sum, select_with_bit};
 use secure::protocol::truncate::truncate;
-use secure::share::{BitShare, Factor, Share};
+use secure::share::{BitShare, Doubled, Factor, Share};
 
 use Output::{Bits, Common, Ring};
 use Rounding::{Nearest, Probabilistic};
@@ -248,17 +248,17 @@ fn matrix_products(lab: &mut Lab, rng: &mut ChaCha12Rng) {
         let z = anything(rng, rows * cols);
         lab.case(
             "matmul",
-            &format!("products of {rows} x {inner} and {inner} x {cols}"),
+            &format!("twice the products of {rows} x {inner} and {inner} x {cols}"),
             Nearest,
             &[share(rows, inner, &x), share(inner, cols, &y), share(rows, cols, &z)],
             &Evidence::Algebra,
             async |p: &Party, v| {
-                let plain = matmul_parts(p, &v[0], &v[1])?;
-                let left = matmul_parts(p, Matrix::from(&v[0]).t(), &v[2])?;
-                let right = matmul_parts(p, &v[2], Matrix::from(&v[1]).t())?;
+                let Doubled(plain) = matmul_parts(p, &v[0], &v[1])?;
+                let Doubled(left) = matmul_parts(p, Matrix::from(&v[0]).t(), &v[2])?;
+                let Doubled(right) = matmul_parts(p, &v[2], Matrix::from(&v[1]).t())?;
                 let factor = Factor::new(p.id, &v[0]);
-                let kept = matmul_parts(p, &factor, &v[1])?;
-                let kept_left = matmul_parts(p, Left::from(&factor).t(), &v[2])?;
+                let Doubled(kept) = matmul_parts(p, &factor, &v[1])?;
+                let Doubled(kept_left) = matmul_parts(p, Left::from(&factor).t(), &v[2])?;
                 Ok(vec![
                     Ring(reshare(p, plain).await?),
                     Ring(reshare(p, left).await?),
@@ -271,7 +271,7 @@ fn matrix_products(lab: &mut Lab, rng: &mut ChaCha12Rng) {
                 let product = |(m, k, n): (usize, usize, usize),
                                a: &dyn Fn(usize, usize) -> i64,
                                b: &dyn Fn(usize, usize) -> i64| {
-                    let term = |e: usize, q: usize| a(e / n, q).wrapping_mul(b(q, e % n));
+                    let term = |e: usize, q: usize| a(e / n, q).wrapping_mul(b(q, e % n)).wrapping_mul(2);
                     (0..m * n).map(|e| (0..k).map(|q| term(e, q)).fold(0, i64::wrapping_add)).collect::<Vec<i64>>()
                 };
                 let x = |r: usize, c: usize| x[r * inner + c];
@@ -640,12 +640,12 @@ fn layers(lab: &mut Lab, rng: &mut ChaCha12Rng) {
         &[share(rows, width, &x), share(rows, width, &g)],
         &Evidence::Algebra,
         async |p: &Party, v| {
-            let (dw, db) = dense::gradients(p, Left::from(&v[0]), &v[1])?;
-            Ok(vec![Output::Parts(dw), Ring(db)])
+            let (Doubled(twice_dw), db) = dense::gradients(p, Left::from(&v[0]), &v[1])?;
+            Ok(vec![Output::Parts(twice_dw), Ring(db)])
         },
         |a| {
             let (dw, db) = model::dense::weight_gradients(a, 1, &array(&x, rows), &array(&g, rows));
-            Ok(vec![flat(dw), db.to_vec()])
+            Ok(vec![flat(dw.mapv(|v| v << 1)), db.to_vec()])
         },
     );
 }
@@ -787,7 +787,7 @@ fn updates(lab: &mut Lab, rng: &mut ChaCha12Rng) {
                         weight_velocity: s[2].clone(),
                         bias_velocity: s[3].clone(),
                     };
-                    sgd::update(p, 1, &mut layer, s[4].parts(), &s[5], units).await?;
+                    sgd::update(p, 1, &mut layer, s[4].parts().into(), &s[5], units).await?;
                     let LayerShare { weights, bias, weight_velocity, bias_velocity } = layer;
                     Ok([weight_velocity, bias_velocity, weights, bias].map(Ring).into())
                 },

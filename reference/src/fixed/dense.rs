@@ -1,12 +1,11 @@
 //! Dense layers: matrix products in the ring, forward and backward.
 //!
 //! computes   Z = trunc(X W + (b << f), f), X' = `[Z > 0]` Z; dW = X^T G, db = column sums of G, G' = M trunc(G W^T, f)
-//! requires   unreduced dot products below 2^62, Z ordinary
+//! requires   unreduced dot products below 2^61, Z ordinary
 //! error      one truncation an element of Z and of G'; dW and db are exact
 //! source     arithmetic, sections 4 and 11
 
-use super::truncate::UNREDUCED_LIMIT;
-use super::truncate::trunc;
+use super::truncate::{PRODUCT_LIMIT, UNREDUCED_LIMIT, trunc_doubled};
 use super::{Arithmetic, ModelError, Unreduced, compare};
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 
@@ -56,7 +55,7 @@ pub fn product(x: ArrayView2<i64>, w: ArrayView2<i64>, bias: Option<(&Array1<i64
 /// Z of layer `l` (counted from 1): "layer{l}/forward".
 ///
 /// # Errors
-/// Those of [`trunc`].
+/// Those of [`super::truncate::trunc`].
 pub fn forward(
     a: &mut Arithmetic,
     l: usize,
@@ -65,7 +64,7 @@ pub fn forward(
     b: &Array1<i64>,
 ) -> Result<Array2<i64>, ModelError> {
     let f = a.fixed.fraction_bits;
-    let z = trunc(a, &format!("layer{l}/forward"), &product(x.view(), w.view(), Some((b, f))), f)?;
+    let z = trunc_doubled(a, &format!("layer{l}/forward"), &product(x.view(), w.view(), Some((b, f))), f)?;
     Ok(matrix(x.nrows(), w.ncols(), z))
 }
 
@@ -77,19 +76,20 @@ pub fn relu(a: &mut Arithmetic, l: usize, z: &Array2<i64>) -> (Array2<i64>, Arra
     (mask, active)
 }
 
-/// (dW at scale 2f, unreduced; db at scale f) of layer `l` from its input X and the gradient G of its output.
+/// (dW at scale 2f, unreduced, modulo 2^63 in [-2^62, 2^62); db at scale f) of layer `l` from its input X and the gradient G of its output.
 pub fn weight_gradients(a: &mut Arithmetic, l: usize, x: &Array2<i64>, g: &Array2<i64>) -> (Array2<i64>, Array1<i64>) {
     let dw = product(x.t(), g.view(), None);
-    a.monitor.unreduced(&format!("layer{l}/dW"), &dw, 0);
+    a.monitor.unreduced(&format!("layer{l}/dW"), &dw, PRODUCT_LIMIT, 0);
     let db = g.fold_axis(Axis(0), 0i64, |sum, g| sum.wrapping_add(*g));
     a.monitor.magnitude(&format!("layer{l}/db"), &db, a.fixed.limit());
-    (matrix(x.ncols(), g.ncols(), dw.into_ring()), db)
+    let dw = dw.into_ring().into_iter().map(|v| v << 1 >> 1).collect();
+    (matrix(x.ncols(), g.ncols(), dw), db)
 }
 
 /// G of hidden layer `l` - 1, from the gradient G of layer `l`'s output, its weights, and the mask of layer `l` - 1: "layer{l}/backward".
 ///
 /// # Errors
-/// Those of [`trunc`].
+/// Those of [`super::truncate::trunc`].
 pub fn backward(
     a: &mut Arithmetic,
     l: usize,
@@ -97,7 +97,7 @@ pub fn backward(
     w: &Array2<i64>,
     mask: &Array2<i64>,
 ) -> Result<Array2<i64>, ModelError> {
-    let back = trunc(a, &format!("layer{l}/backward"), &product(g.view(), w.t(), None), a.fixed.fraction_bits)?;
+    let back = trunc_doubled(a, &format!("layer{l}/backward"), &product(g.view(), w.t(), None), a.fixed.fraction_bits)?;
     let mut back = matrix(g.nrows(), w.nrows(), back);
     back.zip_mut_with(mask, |g, m| *g *= m);
     a.monitor.magnitude(&format!("layer{}/activation_gradient", l - 1), &back, a.fixed.limit());

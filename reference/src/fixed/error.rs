@@ -90,7 +90,7 @@ pub enum ModelError {
     },
     /// A wrap that no protocol run can produce.
     #[error(
-        "tape: truncation {name}, index {index}: wrap {wrap} is no wrap of one of {elements} elements; wraps are -1 or 1, in increasing index"
+        "tape: truncation {name}, index {index}: wrap {wrap} is no wrap of one of {elements} elements; wraps are -1, in increasing index"
     )]
     BadWrap {
         /// Name of the truncation.

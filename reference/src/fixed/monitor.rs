@@ -2,7 +2,7 @@
 //!
 //! The model goes on with wrapping arithmetic after a violation; the monitor is how a run that diverges says when and why.
 
-use super::truncate::{UNREDUCED_LIMIT, Unreduced};
+use super::truncate::Unreduced;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -88,9 +88,9 @@ impl Monitor {
         }
     }
 
-    /// Checks |V| < 2^62 for unreduced values, with `half` (nearest rounding's 2^(s-1), or 0) added first at the upper end.
-    pub fn unreduced(&mut self, at: &str, values: &Unreduced, half: i64) {
-        let (lo, hi) = (-UNREDUCED_LIMIT + 1, UNREDUCED_LIMIT - 1 - half);
+    /// Checks |V| < `limit` for unreduced values, with `half` (nearest rounding's 2^(s-1), or 0) added first at the upper end.
+    pub fn unreduced(&mut self, at: &str, values: &Unreduced, limit: i64, half: i64) {
+        let (lo, hi) = (-limit + 1, limit - 1 - half);
         let outside = values.ring().iter().fold(false, |any, v| any | (*v < lo) | (*v > hi));
         if outside || !values.beyond().is_empty() {
             let allowed = lo.into()..=hi.into();
@@ -106,6 +106,7 @@ impl Monitor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixed::truncate::{PRODUCT_LIMIT, UNREDUCED_LIMIT};
 
     #[test]
     fn keeps_the_first_and_counts_all() {
@@ -121,10 +122,13 @@ mod tests {
     fn the_exact_value_counts_even_where_the_ring_wrapped_it_back() {
         let exact = [1i128 << 64, 5, (1 << 62) - 1, 1 << 62, -(1 << 62), 1 - (1 << 62)];
         let mut m = Monitor::new(9);
-        m.unreduced("p", &Unreduced::new(exact), 0);
+        m.unreduced("p", &Unreduced::new(exact), UNREDUCED_LIMIT, 0);
         assert_eq!(m.violations().iter().map(|v| v.index).collect::<Vec<_>>(), [0, 3, 4]);
         assert_eq!(m.violations()[0].operand, 1 << 64);
-        m.unreduced("h", &Unreduced::new([(1i128 << 62) - 5, (1 << 62) - 4]), 4);
+        m.unreduced("h", &Unreduced::new([(1i128 << 62) - 5, (1 << 62) - 4]), UNREDUCED_LIMIT, 4);
         assert_eq!(m.counts()["h"], 1, "the half of nearest rounding is included");
+        let edges = [(1i128 << 61) - 1, 1 << 61, 1 - (1 << 61), -(1 << 61), (1 << 61) - 4];
+        m.unreduced("product", &Unreduced::new(edges), PRODUCT_LIMIT, 0);
+        assert_eq!(m.counts()["product"], 2);
     }
 }

@@ -1,12 +1,12 @@
 //! Weight update: momentum and learning rate in one truncation a weight.
 //!
 //! computes   V = trunc(M V - (c dW << x), s), W += V, or W += trunc(V, x) with x extra velocity bits; the same for biases
-//! requires   |M V - (c dW << x)| < 2^62 (real |V| < 2^(61-s-f-x) and |dW| < 2^(51-2f-x) suffice: section 12), |V| < 2^(K-1+x), |W| < 2^(K-1)
+//! requires   |M V - (c dW << x)| < 2^61 (real |V| < 2^(60-s-f-x) and |dW| < 2^(50-2f-x) suffice: section 12), |V| < 2^(K-1+x), |W| < 2^(K-1)
 //! error      one truncation of V a step, at scale f + x; with x > 0 one more in W
 //! source     arithmetic, section 12
 
 use super::dense::matrix;
-use super::truncate::trunc;
+use super::truncate::{trunc, trunc_doubled};
 use super::{Arithmetic, LayerUnits, ModelError, Unreduced};
 use ndarray::{Array1, Array2};
 use spec::SgdUnits;
@@ -58,7 +58,8 @@ fn tensor(
     let next = |(&v, &g): (&i64, &i64)| {
         i128::from(sgd.momentum) * i128::from(v) - ((i128::from(sgd.rate) * i128::from(g)) << raise)
     };
-    let v = trunc(a, &format!("layer{l}/update/{what}"), &Unreduced::new(v.iter().zip(gradient).map(next)), sgd.shift)?;
+    let operand = Unreduced::new(v.iter().zip(gradient).map(next));
+    let v = trunc_doubled(a, &format!("layer{l}/update/{what}"), &operand, sgd.shift)?;
     let velocity = if what == "weights" { "weight_velocity" } else { "bias_velocity" };
     a.monitor.magnitude(&format!("layer{l}/{velocity}"), &v, a.fixed.limit() << sgd.extra);
     let step = match sgd.extra {
@@ -95,7 +96,8 @@ mod tests {
             let sgd = spec.units(FixedSpec::default()).unwrap();
             let (rate, momentum) =
                 (sgd.rate as f64 / 2f64.powi(sgd.rate_bits as i32), sgd.momentum as f64 / 2f64.powi(sgd.shift as i32));
-            let v = [0, 1, -1, 5000, -5000, 20_000];
+            // With eight extra bits a velocity of 8191 units is the largest whose term is sure to be in range.
+            let v = [0, 1, -1, 5000, -5000, 8191];
             let dw = [1i64 << 40, -(1 << 40), 3, 0, 123_456_789_012, 1 << 35];
             let db = [1i64 << 22, -77, 3, 0, 12_345, 1 << 20];
             for rounding in [Nearest, Probabilistic] {
@@ -152,12 +154,26 @@ mod tests {
         assert_eq!(names, ["layer1/bias", "layer1/bias_velocity", "layer1/weight_velocity", "layer1/weights"]);
     }
 
+    /// The operand's edges, +-2^61, by the gradient's term alone: c = 655, and nearest's half is 2^38.
+    #[test]
+    fn a_gradient_beyond_the_headroom_is_reported() {
+        let sgd = SgdSpec::default().units(FixedSpec::default()).unwrap();
+        let mut world = World::new(Nearest);
+        let last = (1i64 << 61) / 655;
+        for (dw, violations) in [(last, 0), (last + 1, 1), (-(last - (1 << 29)), 0), (-last, 1)] {
+            let old = layer(&[0], 0);
+            update(&mut world.arithmetic(), 1, &sgd, &old, &matrix(1, 1, vec![dw]), &Array1::zeros(1)).unwrap();
+            let found = world.monitor.take().counts().get("layer1/update/weights").copied().unwrap_or(0);
+            assert_eq!(found, violations, "{dw}");
+        }
+    }
+
     #[test]
     fn a_velocity_beyond_the_headroom_is_reported() {
         let sgd = SgdSpec::default().units(FixedSpec::default()).unwrap();
         let mut world = World::new(Nearest);
         let none = (matrix(1, 1, vec![0]), Array1::zeros(1));
-        for (v, violations) in [((1 << 23) - 1, 0), ((1 << 23) * 10 / 9 + 1, 2)] {
+        for (v, violations) in [((1 << 22) - 1, 0), ((1 << 22) * 10 / 9 - 1, 0), ((1 << 22) * 10 / 9 + 1, 2)] {
             update(&mut world.arithmetic(), 1, &sgd, &layer(&[v], 0), &none.0, &none.1).unwrap();
             assert_eq!(world.monitor.take().total(), violations, "{v}: weights and bias");
         }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub struct Rounded {
     /// c of every element, flat; empty under nearest rounding.
     pub coins: Vec<bool>,
-    /// (flat index, e) where e != 0, in increasing index. Only operands outside the range of truncation can have one.
+    /// (flat index, e) where e is not 0 but -1, in increasing index. Only operands outside the range of truncation can have one.
     pub wraps: Vec<(usize, i8)>,
 }
 

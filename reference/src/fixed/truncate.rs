@@ -1,7 +1,8 @@
 //! Truncation: division of an unreduced value by 2^s.
 //!
 //! computes   probabilistic: floor(V / 2^s) + c, P[c = 1] = (V mod 2^s) / 2^s exactly; nearest: floor((V + 2^(s-1)) / 2^s)
-//! requires   |V| < 2^62 (nearest: V + 2^(s-1) too), 1 <= s <= 61; outside, the formula of section 2 holds literally
+//! requires   |V| < 2^62 (nearest: V + 2^(s-1) too), 1 <= s <= 61; half of that and s <= 60 for a matrix product, which [`trunc_doubled`] takes twice;
+//!            outside, the formula of section 2 holds literally
 //! error      probabilistic: in (-1, 1) result units, mean 0; nearest: in (-1/2, 1/2]  (proven; exhaustive on a 12-bit ring)
 //! source     arithmetic, section 2; compare Catrina and Saxena (FC 2010), section 3
 
@@ -12,6 +13,8 @@ use spec::Rounding;
 
 /// First magnitude of an unreduced value that is out of range, 2^62.
 pub const UNREDUCED_LIMIT: i64 = 1 << 62;
+/// The same for matrix products and sums with one, of which the protocol knows the double, 2^61.
+pub const PRODUCT_LIMIT: i64 = 1 << 61;
 
 /// Bound on |trunc(V, s) - V / 2^s| in result units; proven. Probabilistic rounding stays strictly below.
 pub const fn error_units(rounding: Rounding) -> f64 {
@@ -95,13 +98,32 @@ pub fn nearest(v: i64, s: u32) -> i64 {
 /// A tape that has no entry of this name (probabilistic rounding), the wrong number of coins, a coin on an exact multiple, or a wrap where
 /// the operand is in range.
 pub fn trunc(a: &mut Arithmetic, at: &str, v: &Unreduced, s: u32) -> Result<Vec<i64>, ModelError> {
-    debug_assert!((1..=61).contains(&s), "truncation {at} by {s} bits");
-    let half = match a.rounding {
+    a.monitor.unreduced(at, v, UNREDUCED_LIMIT, half(a.rounding, s));
+    ring_trunc(a, at, v.ring(), s)
+}
+
+/// trunc(2 V, s + 1) of every element, for a matrix product or a sum with one: V is known modulo 2^63.
+///
+/// # Errors
+/// Those of [`trunc`].
+pub fn trunc_doubled(a: &mut Arithmetic, at: &str, v: &Unreduced, s: u32) -> Result<Vec<i64>, ModelError> {
+    a.monitor.unreduced(at, v, PRODUCT_LIMIT, half(a.rounding, s));
+    let doubled: Vec<i64> = v.ring().iter().map(|v| v.wrapping_mul(2)).collect();
+    ring_trunc(a, at, &doubled, s + 1)
+}
+
+/// What nearest rounding adds first.
+const fn half(rounding: Rounding, s: u32) -> i64 {
+    match rounding {
         Rounding::Probabilistic => 0,
         Rounding::Nearest => 1 << (s - 1),
-    };
-    a.monitor.unreduced(at, v, half);
-    let ring = v.ring();
+    }
+}
+
+/// Section 2 on ring elements, in range or not.
+fn ring_trunc(a: &mut Arithmetic, at: &str, ring: &[i64], s: u32) -> Result<Vec<i64>, ModelError> {
+    debug_assert!((1..=61).contains(&s), "truncation {at} by {s} bits");
+    let half = half(a.rounding, s);
     let rounded = match &mut *a.coins {
         Coins::Tape(tape) | Coins::Observed { tape, .. } => match (tape.pop(at), a.rounding) {
             (Some(rounded), _) => Some(rounded),
@@ -143,7 +165,7 @@ fn replay(at: &str, ring: &[i64], s: u32, half: i64, rounded: &Rounded, y: &mut 
     }
     let mut least = 0;
     for &(index, wrap) in &rounded.wraps {
-        if index < least || index >= ring.len() || wrap.abs() != 1 {
+        if index < least || index >= ring.len() || wrap != -1 {
             return Err(ModelError::BadWrap { name: name(), index, wrap, elements: ring.len() });
         }
         if in_range(ring[index].wrapping_add(half)) {
@@ -241,8 +263,9 @@ mod tests {
         let wrap = |c: &[bool], i, e| Rounded { coins: c.to_vec(), wraps: vec![(i, e)] };
         assert_eq!(replayed(Probabilistic, &[17, -1], coins(&[true, false])), Ok(vec![2, -1]));
         assert_eq!(replayed(Probabilistic, &[out], wrap(&[false], 0, -1)), Ok(vec![(1 << 58) - (1 << 60)]));
-        assert_eq!(replayed(Nearest, &[out - 8, 24], wrap(&[], 0, 1)), Ok(vec![(1 << 58) + (1 << 60), 2]));
+        assert_eq!(replayed(Nearest, &[out - 8, 24], wrap(&[], 0, -1)), Ok(vec![(1 << 58) - (1 << 60), 2]));
         let name = || "t".to_owned();
+        let bad = |index, wrap| ModelError::BadWrap { name: name(), index, wrap, elements: 1 };
         for (rounding, values, tape, error) in [
             (Probabilistic, vec![1, 2], coins(&[true]), ModelError::CoinCount { name: name(), found: 1, expected: 2 }),
             (Nearest, vec![1], coins(&[true]), ModelError::CoinCount { name: name(), found: 1, expected: 0 }),
@@ -250,22 +273,14 @@ mod tests {
             (
                 Nearest,
                 vec![out - 9],
-                wrap(&[], 0, 1),
-                ModelError::WrapInRange { name: name(), index: 0, wrap: 1, operand: out - 9 },
+                wrap(&[], 0, -1),
+                ModelError::WrapInRange { name: name(), index: 0, wrap: -1, operand: out - 9 },
             ),
-            (Nearest, vec![out], wrap(&[], 1, 1), ModelError::BadWrap { name: name(), index: 1, wrap: 1, elements: 1 }),
-            (
-                Nearest,
-                vec![out],
-                wrap(&[], 0, -2),
-                ModelError::BadWrap { name: name(), index: 0, wrap: -2, elements: 1 },
-            ),
-            (
-                Nearest,
-                vec![out],
-                Rounded { coins: vec![], wraps: vec![(0, 1), (0, 1)] },
-                ModelError::BadWrap { name: name(), index: 0, wrap: 1, elements: 1 },
-            ),
+            (Nearest, vec![out], wrap(&[], 1, -1), bad(1, -1)),
+            (Nearest, vec![out], wrap(&[], 0, -2), bad(0, -2)),
+            // The protocol takes a borrow for none, never the other way round.
+            (Nearest, vec![out], wrap(&[], 0, 1), bad(0, 1)),
+            (Nearest, vec![out], Rounded { coins: vec![], wraps: vec![(0, -1), (0, -1)] }, bad(0, -1)),
         ] {
             assert_eq!(replayed(rounding, &values, tape), Err(error));
         }
@@ -281,6 +296,35 @@ mod tests {
         assert_eq!(missing, Err(ModelError::MissingCoins { name: name() }));
         world.rounding = Nearest;
         assert_eq!(trunc(&mut world.arithmetic(), "t", &Unreduced::new([3]), 1), Ok(vec![2]));
+    }
+
+    /// Both edges of the doubled range, and the values beside them.
+    #[test]
+    fn a_doubled_truncation_is_that_of_the_value_up_to_half_the_range() {
+        const TOP: i64 = 1 << 61;
+        let mut v: Vec<i64> = vec![TOP - 1, -TOP, 0, 1, -1, 5, -5, (1 << 46) + 77, -(1 << 60) + 3];
+        for (rounding, coins) in [
+            (Nearest, Coins::seeded(0)),
+            (Probabilistic, Coins::Extreme { up: false }),
+            (Probabilistic, Coins::Extreme { up: true }),
+        ] {
+            for s in [1, 2, 16, 39, 60] {
+                v[0] = TOP - 1 - half(rounding, s);
+                let operand = Unreduced::new(v.iter().map(|&v| v.into()));
+                let mut world = World { coins: coins.clone(), ..World::new(rounding) };
+                let doubled = trunc_doubled(&mut world.arithmetic(), "t", &operand, s).unwrap();
+                let allowed = world.monitor.take().total();
+                assert_eq!(doubled, trunc(&mut world.arithmetic(), "t", &operand, s).unwrap(), "{rounding}, {s} bits");
+                assert_eq!((allowed, world.monitor.total()), (1, 0), "-2^61 is exact, but reported");
+                let beyond = Unreduced::new([i128::from(TOP - half(rounding, s)), i128::from(-TOP) - 1]);
+                trunc_doubled(&mut world.arithmetic(), "t", &beyond, s).unwrap();
+                assert_eq!(world.monitor.total(), 2, "{rounding}, {s} bits: both are out of range");
+            }
+        }
+        // One beyond it the bit that is not known is missed: 2^61 may read as 2^61, never as what it is modulo 2^62.
+        let mut world = World::new(Nearest);
+        let lost = trunc_doubled(&mut world.arithmetic(), "t", &Unreduced::new([3 << 61, -(3 << 61)]), 8).unwrap();
+        assert_eq!(lost, [-(1 << 53), 1 << 53]);
     }
 
     #[test]

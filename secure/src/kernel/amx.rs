@@ -14,7 +14,8 @@
 
 #[cfg(test)]
 pub(super) mod emulated;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 pub(super) mod trapped;
 mod unit;
 

@@ -36,6 +36,7 @@ impl Avx2 {
 impl Tile for Avx2 {
     const ROWS: usize = 3;
     const COLS: usize = 8;
+    const TRANSPOSE: usize = 3;
 
     fn piece(self, a: View, range: (usize, usize), block: Block<'_>, out: Out<'_>) {
         #[target_feature(enable = "avx2")]

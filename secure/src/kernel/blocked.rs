@@ -21,16 +21,15 @@ pub(super) const ROW_STEP: usize = DEPTH + 8;
 const ROWS_BLOCK: usize = 128;
 /// Columns of B in a block: 512 KiB.
 const COLS_BLOCK: usize = 256;
-/// Cost of transposing one element while packing, in multiply-adds: an estimate that only decides between the two
-/// orientations.
-const TRANSPOSE: usize = 6;
-
 /// A register tile: the innermost product of one kernel.
 pub(super) trait Tile: Copy + Send + Sync {
     /// Most rows of A at once.
     const ROWS: usize;
     /// Columns of B at once, the width of a packed panel.
     const COLS: usize;
+    /// Cost of transposing one element while packing, in multiply-adds of this tile: an estimate that only decides
+    /// between the two orientations.
+    const TRANSPOSE: usize = 6;
     /// `out[r * step + c] (+)= sum over p < depth of a(r, p) * b[p * COLS + c]`, for `a.rows` rows and `COLS` columns.
     fn run(self, depth: usize, a: Left<'_>, b: &[u64], out: &mut [u64], step: usize, add: bool);
     /// Whether packed operands are followed by companions of the same size, made by `companion`.
@@ -107,7 +106,7 @@ impl Plan {
 pub(super) fn product<T: Tile>(tile: T, a: View, b: View, out: &mut [u64], plan: Plan) {
     let ((m, k), (_, n)) = (a.shape(), b.shape());
     let cost = |m: usize, n: usize, transposed: bool| {
-        k * (m * n.next_multiple_of(T::COLS) + if transposed { n * TRANSPOSE } else { 0 })
+        k * (m * n.next_multiple_of(T::COLS) + if transposed { n * T::TRANSPOSE } else { 0 })
     };
     // (A B)^T = B^T A^T: worth it when n is far from a multiple of the panel, or when it saves a transposition.
     if cost(n, m, !a.transposed) < cost(m, n, b.transposed) {

@@ -32,6 +32,7 @@ impl Neon {
 impl Tile for Neon {
     const ROWS: usize = 4;
     const COLS: usize = 8;
+    const TRANSPOSE: usize = 3;
 
     fn piece(self, a: View, range: (usize, usize), block: Block<'_>, out: Out<'_>) {
         blocked::rows(self, a, range, block, out);

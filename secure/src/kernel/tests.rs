@@ -154,41 +154,6 @@ proptest! {
     }
 }
 
-/// Every kernel × shape × transposition: bits times words as words times words.
-#[test]
-fn bit_products_are_products_with_bits() {
-    let mut rng = ChaCha8Rng::seed_from_u64(6);
-    for (m, k, n) in SHAPES {
-        let (values, b) = (words(&mut rng, m * k), words(&mut rng, k * n));
-        let ones: Vec<u64> = values.iter().map(|v| v & 1).collect();
-        let mut packed = vec![u64::MAX; m * Bits::words_for(k)];
-        lowest_bits(&values, k, &mut packed);
-        // What is beyond the last column is not looked at.
-        let last = Bits::words_for(k).wrapping_sub(1);
-        for row in packed.chunks_exact_mut(last.wrapping_add(1).max(1)).filter(|_| k % 64 > 0) {
-            row[last] |= u64::MAX << (k % 64);
-        }
-        let bits = Bits::new(&packed, m, k);
-        let mut turned = vec![u64::MAX; k * Bits::words_for(m)];
-        bits.transpose(&mut turned);
-        for transposed in [false, true] {
-            let view = if transposed { View::new(&b, n, k).t() } else { View::new(&b, k, n) };
-            let expected = naive(View::new(&ones, m, k), view, None);
-            for kernel in kernels() {
-                for pieces in [1, 5] {
-                    let mut out = vec![u64::MAX; m * n];
-                    kernel.bit_matmul_in(pieces, bits, view, &mut out);
-                    assert!(out == expected, "{} {m}x{k}x{n} transposed {transposed} {pieces}", kernel.name());
-                }
-            }
-        }
-        let column = |c: usize| (0..m).map(move |r| (r, c));
-        for (r, c) in (0..k).flat_map(column) {
-            assert_eq!(turned[c * Bits::words_for(m) + r / 64] >> (r % 64) & 1, ones[r * k + c], "{m}x{k} at {r}, {c}");
-        }
-    }
-}
-
 /// All limbs 255 at the deepest block: the accumulators' headroom (the emulation stops at an overflow).
 #[test]
 #[cfg(target_arch = "x86_64")]

@@ -19,12 +19,6 @@ pub trait Pass {
 /// Runs a pass, compiled for AVX-512 or AVX2 where the [selected](Kernel::selected) kernel has them.
 #[inline(always)]
 pub fn run_wide<P: Pass>(pass: P) -> P::Output {
-    run_wide_for(Kernel::selected(), pass)
-}
-
-/// The same for the vectors of a kernel of this machine.
-#[inline(always)]
-pub(super) fn run_wide_for<P: Pass>(kernel: Kernel, pass: P) -> P::Output {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
@@ -35,7 +29,7 @@ pub(super) fn run_wide_for<P: Pass>(kernel: Kernel, pass: P) -> P::Output {
         fn avx2<P: Pass>(pass: P) -> P::Output {
             pass.run()
         }
-        match kernel {
+        match Kernel::selected() {
             // SAFETY: the features were just asked for.
             Kernel::Avx512 | Kernel::Ifma | Kernel::Amx if has_avx512() => return unsafe { avx512(pass) },
             // SAFETY: the feature was just asked for.

@@ -7,8 +7,8 @@ use crate::protocol::compare::sign;
 use crate::protocol::matmul::{Left, Matrix, matmul_parts};
 use crate::protocol::multiply::multiply;
 use crate::protocol::select::select_with_bit;
-use crate::protocol::truncate::truncate_product;
-use crate::share::{Parts, Share};
+use crate::protocol::truncate::truncate_doubled;
+use crate::share::{Doubled, Share};
 use serde::{Deserialize, Serialize};
 
 /// The shared parameters of one layer.
@@ -31,14 +31,16 @@ pub struct LayerShare {
 pub async fn forward(p: &Party, x: Left<'_>, layer: &LayerShare, name: &str) -> Result<Share> {
     let f = p.fixed.fraction_bits;
     let mut z = matmul_parts(p, x, &layer.weights)?;
-    if layer.bias.len() != z.cols {
-        return Err(Error::misuse(format!("bias has {} elements, the layer {} outputs", layer.bias.len(), z.cols)));
+    let cols = z.0.cols;
+    if layer.bias.len() != cols {
+        return Err(Error::misuse(format!("bias has {} elements, the layer {cols} outputs", layer.bias.len())));
     }
-    for row in z.part.chunks_exact_mut(z.cols.max(1)) {
-        let shift = if planted(Fault::BiasShift) { 0 } else { f };
+    for row in z.0.part.chunks_exact_mut(cols.max(1)) {
+        // The product is doubled.
+        let shift = 1 + if planted(Fault::BiasShift) { 0 } else { f };
         row.iter_mut().zip(&layer.bias.own).for_each(|(z, b)| *z = z.wrapping_add(b << shift));
     }
-    let z = truncate_product(p, z, f, name).await?;
+    let z = truncate_doubled(p, z, f, name).await?;
     Ok(if planted(Fault::Unit) { z.plus_public(p.id, 1) } else { z })
 }
 
@@ -65,18 +67,18 @@ pub async fn relu(p: &Party, z: &Share) -> Result<(Share, Share)> {
 pub async fn backward(p: &Party, g: &Share, layer: &LayerShare, mask: &Share, name: &str) -> Result<Share> {
     let weights = Matrix::from(&layer.weights);
     let parts = matmul_parts(p, g, if planted(Fault::NotTransposed) { weights } else { weights.t() })?;
-    let through = truncate_product(p, parts, p.fixed.fraction_bits, name).await?;
+    let through = truncate_doubled(p, parts, p.fixed.fraction_bits, name).await?;
     if planted(Fault::MaskForgotten) {
         return Ok(through);
     }
     multiply(p, mask, &through).await
 }
 
-/// dW = x^T g, unreduced, as additive parts; db = column sums of g.
+/// dW = x^T g, unreduced, as additive parts of its double; db = column sums of g.
 ///
 /// # Errors
 /// Shapes do not fit.
-pub fn gradients(p: &Party, x: Left<'_>, g: &Share) -> Result<(Parts, Share)> {
+pub fn gradients(p: &Party, x: Left<'_>, g: &Share) -> Result<(Doubled, Share)> {
     let db = g.sum_rows();
     Ok((matmul_parts(p, x.t(), g)?, if planted(Fault::BiasGradient) { db.scale(0) } else { db }))
 }

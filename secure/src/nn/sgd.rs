@@ -5,13 +5,13 @@ use crate::error::Result;
 use crate::fault::{Fault, planted};
 use crate::kernel::wide_fn;
 use crate::party::Party;
-use crate::protocol::truncate::{truncate, truncate_product};
-use crate::share::{Parts, Share};
+use crate::protocol::truncate::{truncate, truncate_doubled};
+use crate::share::{Doubled, Share};
 use futures_util::try_join;
 use spec::{ProbePoint, SgdUnits};
 
 wide_fn! {
-    /// g = M v - c g.
+    /// 2 g becomes 2 (M v - c g), given 2 M.
     fn momentum_and_gradient(g: &mut [u64], v: &[u64], momentum: u64, rate: u64) {
         g.iter_mut().zip(v).for_each(|(g, v)| *g = v.wrapping_mul(momentum).wrapping_sub(g.wrapping_mul(rate)));
     }
@@ -21,24 +21,24 @@ wide_fn! {
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
-pub async fn update(p: &Party, l: usize, layer: &mut LayerShare, dw: Parts, db: &Share, sgd: SgdUnits) -> Result<()> {
+pub async fn update(p: &Party, l: usize, layer: &mut LayerShare, dw: Doubled, db: &Share, sgd: SgdUnits) -> Result<()> {
     let f = p.fixed.fraction_bits;
-    let unreduced = |velocity: &Share, mut gradient: Parts, extra_scale: u32| -> Parts {
+    let unreduced = |velocity: &Share, mut gradient: Doubled, extra_scale: u32| -> Doubled {
         let mut momentum = sgd.momentum as u64;
         if planted(Fault::MomentumTwice) {
             momentum = ((u128::from(momentum) * u128::from(momentum)) >> sgd.shift) as u64;
         }
         let rate = (sgd.rate as u64) << u32::from(planted(Fault::BatchSize));
         let rate = (rate - u64::from(planted(Fault::RateDown))) << extra_scale;
-        momentum_and_gradient(&mut gradient.part, &velocity.own, momentum, rate);
+        momentum_and_gradient(&mut gradient.0.part, &velocity.own, 2 * momentum, rate);
         gradient
     };
     let w = unreduced(&layer.weight_velocity, dw, sgd.extra);
-    let b = unreduced(&layer.bias_velocity, db.parts(), f + sgd.extra);
+    let b = unreduced(&layer.bias_velocity, db.parts().into(), f + sgd.extra);
     let at = |what: &str| format!("layer{l}/{what}");
     (layer.weight_velocity, layer.bias_velocity) = try_join!(
-        truncate_product(p, w, sgd.shift, at("update/weights")),
-        truncate_product(p, b, sgd.shift, at("update/bias"))
+        truncate_doubled(p, w, sgd.shift, at("update/weights")),
+        truncate_doubled(p, b, sgd.shift, at("update/bias"))
     )?;
     p.probe(ProbePoint::WeightVelocity(l), &layer.weight_velocity);
     p.probe(ProbePoint::BiasVelocity(l), &layer.bias_velocity);

@@ -61,7 +61,7 @@ pub async fn step(
     for l in (1..=layers.len()).rev() {
         let input = if l == 1 { x } else { Left::from(&activations[l - 2]) };
         let (dw, db) = gradients(p, input, &g)?;
-        p.probe_parts(ProbePoint::WeightGradient(l), &dw);
+        p.probe_doubled(ProbePoint::WeightGradient(l), &dw);
         p.probe(ProbePoint::BiasGradient(l), &db);
         gradient_of.push((dw, db));
         if l > 1 {

@@ -1,42 +1,39 @@
-//! The matrix product, with one product of words a party.
+//! Twice the matrix product, with one product of words a party.
 //!
-//! computes   z = x y, wrapping, as additive parts
-//! requires   inner dimensions that agree
-//! cost       local: 0 rounds, 0 bytes. Whoever wants shares of z reshares the parts or truncates them
-//! reveals    nothing: each party computes on the components that it holds
+//! computes   2 x y mod 2^64 as additive parts ([`Doubled`]): x y mod 2^63. Truncation, which follows every matrix product, divides it by one bit more
+//! requires   inner dimensions that agree; |x y| < 2^61 for the truncation (section 1 of the arithmetic)
+//! cost       local: 0 rounds, 0 bytes
+//! reveals    nothing: each party computes on the components that it holds. No branch and no address depends on them
 //! source     R. Cramer, I. Damgård, Y. Ishai, *Share conversion, pseudorandom secret-sharing and applications to secure computation* (TCC 2005), whose
-//!            local conversion to Shamir's shares leaves one product a party over a field; its halves over Z_2^64 are ours
+//!            local conversion to Shamir's shares leaves one product a party over a field; its double over Z_2^64 is ours
 //!
 //! The nine terms x_i y_j are to be covered once each. Party i holds components i and j = i + 1 of both operands, so it covers x_i y_j and x_j y_i
 //! and, with weights v and w of its choice, x_i y_i and x_j y_j. The two parties that can cover a term x_i y_i share it: their weights add up to 1. One
 //! product is enough for weights with v w = 1, and the next party's v is then 1 - w = 1 - 1/v, a map that is back after three parties wherever it
-//! starts. So one product each is enough; from v = 2,
+//! starts. From v = 2,
 //!
 //! ```text
 //! x y  =  (2 x1 + x2)(2 y1 + y2) / 2  +  (2 x0 + x2)(2 y0 + y2) / 2  -  (x0 - x1)(y0 - y1)
 //! ```
 //!
-//! Something must be halved whatever v is, as v and 1 - v cannot both be odd. So it is halved in the integers: with x2 = 2 h + l, l its lowest bit,
-//! and the half of y2 that it multiplies rounded up by one party and down by the other,
+//! Something is halved whatever v is, as v and 1 - v cannot both be odd. The double has integer weights:
 //!
 //! ```text
-//! party 1 (x1, x2; y1, y2)   (x1 + h)(2 y1 + y2)  +  l (y1 + ceil(y2 / 2))
-//! party 2 (x2, x0; y2, y0)   (x0 + h)(2 y0 + y2)  +  l (y0 + floor(y2 / 2))
-//! party 0 (x0, x1; y0, y1)   (x1 - x0)(y0 - y1)
+//! party 1 (x1, x2; y1, y2)   (2 x1 + x2)(2 y1 + y2)
+//! party 2 (x2, x0; y2, y0)   (2 x0 + x2)(2 y0 + y2)
+//! party 0 (x0, x1; y0, y1)   (x1 - x0) 2 (y0 - y1)
 //! ```
 //!
-//! A product with bits costs a third of one with words on AVX-512 and less on AVX2 (`cargo bench -p difftest-secure --bench kernel`). Together that is less than
-//! four products of words, where summing before multiplying leaves five (`multiply.rs`) or, party by party, six. Any component could be the one that is
-//! halved. With component 2 party 0 has least to do, which shares a core with party 1 in a long run on two.
+//! It costs one bit of headroom. Summing before multiplying takes five products (`multiply.rs`), or six party by party.
 
 use crate::buffer::Words;
 use crate::clock::Phase;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
 use crate::id::PartyId;
-use crate::kernel::{Bits, Kernel, View, wide_fn};
+use crate::kernel::{Kernel, View, wide_fn};
 use crate::party::Party;
-use crate::share::{Factor, Parts, Share};
+use crate::share::{Doubled, Factor, Parts, Share};
 
 /// A shared matrix as a product reads it.
 #[derive(Clone, Copy)]
@@ -112,17 +109,16 @@ impl<'a> From<&'a Factor> for Left<'a> {
     }
 }
 
-/// The additive parts of the matrix product x y: local.
+/// The additive parts of twice the matrix product x y: local.
 ///
 /// # Errors
 /// Inner dimensions differ.
-pub fn matmul_parts<'x, 'y>(p: &Party, x: impl Into<Left<'x>>, y: impl Into<Matrix<'y>>) -> Result<Parts> {
+pub fn matmul_parts<'x, 'y>(p: &Party, x: impl Into<Left<'x>>, y: impl Into<Matrix<'y>>) -> Result<Doubled> {
     let (x, y): (Left, Matrix) = (x.into(), y.into());
     let ((rows, inner), (inner_y, cols)) = (x.shape(), y.shape());
     if inner != inner_y {
         return Err(Error::misuse(format!("matrix product: inner dimensions {inner} and {inner_y} differ")));
     }
-    let mut part = Words::unset(rows * cols);
     p.mark(Phase::Other);
     let made;
     let left = match x.held {
@@ -132,25 +128,15 @@ pub fn matmul_parts<'x, 'y>(p: &Party, x: impl Into<Left<'x>>, y: impl Into<Matr
             &made
         }
     };
-    let kernel = Kernel::selected();
     let (far, middle) = y.share.far_and_middle(p.id);
     let mut right = Words::unset(y.share.len());
-    let bits = left.bits.as_ref().filter(|_| !(planted(Fault::LowBits) && p.id == PartyId::P2));
-    if let Some(bits) = bits {
-        right_halves(p.id, far, middle, &mut right);
-        let turned = x.transposed.then(|| {
-            let mut turned = Words::unset(left.cols * Bits::words_for(left.rows));
-            Bits::new(bits, left.rows, left.cols).transpose(&mut turned);
-            turned
-        });
-        let bits = Bits::new(turned.as_ref().unwrap_or(bits), rows, inner);
-        kernel.bit_matmul_in(p.pieces, bits, view(&right, y.share.shape(), y.transposed), &mut part);
-    }
     right_words(p.id, far, middle, &mut right);
     let left = view(&left.words, (left.rows, left.cols), x.transposed);
-    kernel.matmul_in(p.pieces, left, view(&right, y.share.shape(), y.transposed), &mut part, bits.is_some());
+    let mut part = Words::unset(rows * cols);
+    let right = view(&right, y.share.shape(), y.transposed);
+    Kernel::selected().matmul_in(p.pieces, left, right, &mut part, false);
     p.mark(Phase::MatrixProducts);
-    Ok(Parts { rows, cols, part })
+    Ok(Doubled(Parts { rows, cols, part }))
 }
 
 fn view(words: &[u64], (rows, cols): (usize, usize), transposed: bool) -> View<'_> {
@@ -159,22 +145,14 @@ fn view(words: &[u64], (rows, cols): (usize, usize), transposed: bool) -> View<'
 }
 
 wide_fn! {
-    /// What the words of the left operand are multiplied by.
+    /// What the left operand ([`Factor`]) is multiplied by.
     fn right_words(id: PartyId, far: &[u64], middle: &[u64], out: &mut [u64]) {
         let pairs = out.iter_mut().zip(far.iter().zip(middle));
+        let (once, light) = (planted(Fault::DifferenceOnce), id == PartyId::P2 && planted(Fault::WeightForgotten));
         match id {
-            PartyId::P0 => pairs.for_each(|(out, (&a, &b))| *out = b.wrapping_sub(a)),
-            _ => pairs.for_each(|(out, (&a, &b))| *out = a.wrapping_add(a).wrapping_add(b)),
+            PartyId::P0 => pairs.for_each(|(out, (&a, &b))| *out = b.wrapping_sub(a) << u32::from(!once)),
+            _ => pairs.for_each(|(out, (&a, &b))| *out = (a << u32::from(!light)).wrapping_add(b)),
         }
-    }
-}
-
-wide_fn! {
-    /// What its bits are multiplied by: party 1 rounds up, party 2 down.
-    fn right_halves(id: PartyId, far: &[u64], middle: &[u64], out: &mut [u64]) {
-        let up = u64::from(id == PartyId::P1 && !planted(Fault::HalvesDown));
-        let pairs = out.iter_mut().zip(far.iter().zip(middle));
-        pairs.for_each(|(out, (&a, &b))| *out = a.wrapping_add((b >> 1) + (b & up)));
     }
 }
 
@@ -199,18 +177,18 @@ mod tests {
             let same = matmul_parts(p, &share_of(p), y)?;
             let transposed = matmul_parts(p, Matrix::from(y).t(), Matrix::from(&share_of(p)).t())?;
             p.run(async {
-                let product = reshare(p, product).await?;
+                let product = reshare(p, product.0).await?;
                 let twice = product.clone().plus(&product)?;
-                twice.minus(&reshare(p, same).await?)?.minus(&reshare(p, transposed).await?.transpose())
+                twice.minus(&reshare(p, same.0).await?)?.minus(&reshare(p, transposed.0).await?.transpose())
             })
         });
         assert_eq!(open(&z), vec![0; m * n]);
         let (z, ..) = world(FixedSpec::default(), Rounding::Nearest, |p| {
             let parts = matmul_parts(p, &batch(p), &y[p.id.index()])?;
-            p.run(reshare(p, parts))
+            p.run(reshare(p, parts.0))
         });
         let want = |i: usize, j: usize| {
-            (0..k).fold(0i64, |s, q| s.wrapping_add(a[rows[i] as usize * k + q].wrapping_mul(b[q * n + j])))
+            (0..k).fold(0i64, |s, q| s.wrapping_add(a[rows[i] as usize * k + q].wrapping_mul(b[q * n + j]))) << 1
         };
         assert_eq!(open(&z), (0..m * n).map(|e| want(e / n, e % n)).collect::<Vec<_>>());
     }
@@ -226,10 +204,10 @@ mod tests {
                 kept.extend(&x[p.id.index()].row_range(from, to))?;
             }
             let parts = matmul_parts(p, Left::from(&kept).t(), &y[p.id.index()])?;
-            p.run(reshare(p, parts))
+            p.run(reshare(p, parts.0))
         });
         let want =
-            |i: usize, j: usize| (0..m).fold(0i64, |s, q| s.wrapping_add(a[q * k + i].wrapping_mul(b[q * n + j])));
+            |i: usize, j: usize| (0..m).fold(0i64, |s, q| s.wrapping_add(a[q * k + i].wrapping_mul(b[q * n + j]))) << 1;
         assert_eq!(open(&z), (0..k * n).map(|e| want(e / n, e % n)).collect::<Vec<_>>());
     }
 }

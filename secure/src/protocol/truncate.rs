@@ -1,9 +1,10 @@
 //! Truncation: division by 2^s with probabilistic or nearest rounding, without failure.
 //!
-//! computes   probabilistic: floor(v / 2^s) + c, P[c = 1] = (v mod 2^s) / 2^s exactly; nearest: floor((v + 2^(s-1)) / 2^s)
-//! requires   -2^62 <= v < 2^62 (nearest: v + 2^(s-1) in that range), 1 <= s <= 61. Outside, the result may be off by 2^(64-s)
-//! cost       probabilistic, fused with a product: 3 rounds, 24 bytes + s bits (rounded up to 16, 32 or 64) + 2 bits an element
-//!            ([`probabilistic_cost`]); nearest: the product's resharing, an s-bit carry and 2 rounds ([`nearest_cost`])
+//! computes   probabilistic: floor(V / 2^s) + c, P[c = 1] = (V mod 2^s) / 2^s exactly; nearest: floor((V + 2^(s-1)) / 2^s)
+//! requires   -2^62 <= V < 2^62 (nearest: V + 2^(s-1) in that range), 1 <= s <= 61. Outside, the result may be low by 2^(64-s).
+//!            Of matrix products the double is known and divided by one bit more: half the range, s <= 60 ([`truncate_doubled`])
+//! cost       probabilistic, fused with a product: 3 rounds, 24 bytes + s + 2 bits an element ([`probabilistic_cost`]);
+//!            nearest: the product's resharing, an s-bit carry and 2 rounds ([`nearest_cost`])
 //! error      probabilistic: in (-1, 1) units, mean 0; nearest: at most 1/2 unit
 //! reveals    nothing by its messages; the probabilistic coin depends on what single parties know (see "The coin")
 //! source     own variant of the two-party truncation with a helper; compare Dalskov, Escudero and Keller, *Secure evaluation of
@@ -11,7 +12,7 @@
 //!
 //! # Shape of the value
 //!
-//! V' = v + 2^62 (nearest: + 2^(s-1)) is in [0, 2^63) and is brought into the form x0 - m mod 2^64, x0 known to party 0. Then
+//! V' = V + 2^62 (nearest: + 2^(s-1)) is in [0, 2^63) and is brought into the form x0 - m mod 2^64, x0 known to party 0. Then
 //!
 //! ```text
 //! floor(V' / 2^s) = (x0 >> s) - (m >> s) + [x0 < m] 2^(64-s) - [x0 mod 2^s < m mod 2^s]
@@ -38,15 +39,26 @@
 //!
 //! # The coin
 //!
-//! c = [x0 mod 2^s < m mod 2^s]. Given v, it is a function of x0 alone, and equally of m = x0 - V': party 0, who knows x0, and party 1, who knows m,
-//! learn something of v mod 2^s if they ever learn c; so does party 2 where the operand is a replicated value ([`truncate`]), for it then holds z_0 and
-//! r. Nobody learns c from a truncation; who opens a value that depends on it, weights for instance, tells some of it. That is the known caveat
-//! of probabilistic truncation; nearest rounding does not have it.
+//! c = [q < V mod 2^s] with q = x0 mod 2^s. Party 0 knows q; party 1 knows m, and with it q as a function of V; party 2 knows x0 as well where the operand is
+//! a replicated value ([`truncate`]), for it then holds z_0 and r. So this is not "V / 2^s, rounded by a coin that nobody knows" but the
+//! following ideal functionality, its leakage included:
+//!
+//! ```text
+//! draw x0 uniform in Z_2^64; give x0 to party 0 (and to party 2 on a replicated value) and m = x0 - V' to party 1
+//! share y = ceil((V - q) / 2^s)
+//! ```
+//!
+//! All messages can be simulated from it, and x0 or m alone says nothing of V. But whoever knows q and sees y opened, or a value that depends on y, weights
+//! for instance, learns more of V than y tells: 2^s values, all equally likely, instead of a triangle over 2^(s+1), 0.72 bit an element; k
+//! truncations of one V, all opened, leave about 2^s / k values. That is the known caveat of probabilistic truncation. Li et al. (USENIX Security
+//! 2023) showed that protocols of its kind do not realise the functionality with a secret coin, Santos et al. (eprint 2024/1127) repair the proof with a functionality
+//! that has such a leak, and issue 1494 of MP-SPDZ discusses what it means in practice. Nearest rounding has no coin.
 //!
 //! # Nearest
 //!
 //! On a replicated value party 0 knows x0 = x_0 + x_1 and parties 1 and 2 know m = -x_2. The last bit is the carry out of
-//! m + (2^s - 1 - x0 mod 2^s); party 0 shares its three numbers, and parties 1 and 2 return what they can multiply.
+//! m + (2^s - 1 - x0 mod 2^s); party 0 shares its three numbers, and parties 1 and 2 return what they can multiply. A doubled value is even, so
+//! x0 and m end in the same bit, which carries nothing: the carry is as long as if it were not doubled.
 
 use super::adder::{carry, carry_cost};
 use super::compare::planes_of;
@@ -61,15 +73,15 @@ use crate::id::PartyId;
 use crate::kernel::wide_fn;
 use crate::party::Party;
 use crate::prg::{CallId, Draw};
-use crate::share::{Parts, Share, zip};
+use crate::share::{Doubled, Parts, Share, zip};
 use spec::Rounding;
 
 const STEP: &str = "truncate";
 const OFFSET: u64 = 1 << 62;
 
-/// Cost of [`truncate_product`] with probabilistic rounding.
+/// Cost of [`truncate_product`] with probabilistic rounding; [`truncate_doubled`] costs as much as one bit more.
 pub const fn probabilistic_cost(shift: u32) -> Cost {
-    Cost { rounds: 3, bits_per_element: 3 * 64 + 2 + packed_width(shift) as u64 }
+    Cost { rounds: 3, bits_per_element: 3 * 64 + 2 + shift as u64 }
 }
 
 /// Cost of [`truncate`] with nearest rounding (a product's resharing comes on top: [`RESHARE`]).
@@ -78,21 +90,12 @@ pub const fn nearest_cost(shift: u32) -> Cost {
     Cost { rounds: carry.rounds + 2, bits_per_element: carry.bits_per_element + 5 * 64 }
 }
 
-/// Cost of [`truncate_product`] with nearest rounding.
+/// Cost of [`truncate_product`] and of [`truncate_doubled`] with nearest rounding.
 pub const fn nearest_product_cost(shift: u32) -> Cost {
     let (reshare, nearest) = (RESHARE, nearest_cost(shift));
     Cost {
         rounds: reshare.rounds + nearest.rounds,
         bits_per_element: reshare.bits_per_element + nearest.bits_per_element,
-    }
-}
-
-/// Bits that a number of `s` bits takes in a message.
-const fn packed_width(s: u32) -> u32 {
-    match s {
-        0..=16 => 16,
-        17..=32 => 32,
-        _ => 64,
     }
 }
 
@@ -102,12 +105,25 @@ const fn packed_width(s: u32) -> u32 {
 /// # Errors
 /// A shift outside 1..=61; those of the transport.
 pub async fn truncate_product(p: &Party, parts: Parts, shift: u32, name: impl AsRef<str>) -> Result<Share> {
-    check(shift)?;
+    truncate_parts(p, parts, 0, shift, name.as_ref()).await
+}
+
+/// Truncates a matrix product, given by the additive parts of its double, by `shift` bits.
+///
+/// # Errors
+/// A shift outside 1..=60; those of the transport.
+pub async fn truncate_doubled(p: &Party, parts: Doubled, shift: u32, name: impl AsRef<str>) -> Result<Share> {
+    truncate_parts(p, parts.0, 1, shift, name.as_ref()).await
+}
+
+/// Truncates 2^`up` V by `up` bits more.
+async fn truncate_parts(p: &Party, parts: Parts, up: u32, shift: u32, name: &str) -> Result<Share> {
+    check(shift, up)?;
     match p.rounding {
-        Rounding::Probabilistic => probabilistic(p, parts, shift, name.as_ref()).await,
+        Rounding::Probabilistic => probabilistic(p, parts, shift + up, name).await,
         Rounding::Nearest => {
             let x = reshare(p, parts).await?;
-            nearest(p, &x, shift, name.as_ref()).await
+            nearest(p, &x, up, shift + up, name).await
         }
     }
 }
@@ -117,18 +133,19 @@ pub async fn truncate_product(p: &Party, parts: Parts, shift: u32, name: impl As
 /// # Errors
 /// A shift outside 1..=61; those of the transport.
 pub async fn truncate(p: &Party, x: &Share, shift: u32, name: impl AsRef<str>) -> Result<Share> {
-    check(shift)?;
+    check(shift, 0)?;
     match p.rounding {
         Rounding::Probabilistic => probabilistic(p, x.parts(), shift, name.as_ref()).await,
-        Rounding::Nearest => nearest(p, x, shift, name.as_ref()).await,
+        Rounding::Nearest => nearest(p, x, 0, shift, name.as_ref()).await,
     }
 }
 
-fn check(shift: u32) -> Result<()> {
-    if (1..=61).contains(&shift) {
+fn check(shift: u32, up: u32) -> Result<()> {
+    let most = 61 - up;
+    if (1..=most).contains(&shift) {
         return Ok(());
     }
-    Err(Error::misuse(format!("truncation by {shift} bits; the ring allows 1 to 61")))
+    Err(Error::misuse(format!("truncation by {shift} bits; the ring allows 1 to {most}")))
 }
 
 // Purposes of the streams within one call.
@@ -268,7 +285,7 @@ async fn probabilistic_1(p: &Party, mut z: Words, shift: u32, name: &str) -> (Wo
                 let (from, bits) = (k * PIECE, k * PIECE / 64);
                 let corrections = &mut corrections[..z.len()];
                 let e = &mut m[start + bits..start + bits + z.len().div_ceil(64)];
-                unpack(ab, packed_width(shift), from, &mut *corrections);
+                unpack(&ab[k * PIECE / 64 * shift as usize..], shift, &mut *corrections);
                 negated_sum_and_sign(&mut *z, z_2, &mut *e);
                 if p.records() {
                     noted.extend_from_slice(z);
@@ -336,7 +353,7 @@ async fn probabilistic_2(p: &Party, z: Words, shift: u32) -> (Words, Words) {
             let ab = &mut ab[..PIECE.min(n - from)];
             g.fill(from, ab);
             corrections(&mut *ab, &a[from / 64..], &b[from / 64..]);
-            pack(ab, packed_width(shift), m);
+            pack(ab, shift, m);
         }
     });
     p.receive(STEP, [0, 0]).await;
@@ -360,10 +377,11 @@ wide_fn! {
     }
 }
 
-async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> {
+/// The lowest `zeros` bits of x are known to be 0.
+async fn nearest(p: &Party, x: &Share, zeros: u32, shift: u32, name: &str) -> Result<Share> {
     let n = x.len();
     let half = if planted(Fault::HalfMissing) { 0 } else { 1 << (shift - 1) };
-    let offset = OFFSET + half - u64::from(planted(Fault::TiesDown));
+    let offset = OFFSET + half - (u64::from(planted(Fault::TiesDown)) << zeros);
     // Party 0: x0. Parties 1 and 2: m = -x_2.
     let mut known = x.two_sided(p.id);
     match p.id {
@@ -373,11 +391,12 @@ async fn nearest(p: &Party, x: &Share, shift: u32, name: &str) -> Result<Share> 
     if p.id != PartyId::P2 {
         p.note_truncation(name, shift, &known);
     }
+    let width = shift - zeros;
     let planes = match p.id {
-        PartyId::P0 => planes_of(&known.iter().map(|v| !v).collect::<Words>(), 1, n, 0, shift),
-        _ => planes_of(&known, 1, n, 0, shift),
+        PartyId::P0 => planes_of(&known.iter().map(|v| !v).collect::<Words>(), 1, n, zeros, width),
+        _ => planes_of(&known, 1, n, zeros, width),
     };
-    let last = two_sided_bits(p, &carry(p, &planes, shift, 1, n).await?);
+    let last = two_sided_bits(p, &carry(p, &planes, width, 1, n).await?);
 
     let t = p.call_id();
     // last = c + l - 2 c l, c at party 0, l at parties 1 and 2; borrow = u w. Party 0 shares c, u and the rest of what it knows.
@@ -493,47 +512,67 @@ fn msb_words(values: &[u64], out: &mut [u64]) {
     }
 }
 
-fn packed_words(n: usize, shift: u32) -> usize {
-    n.div_ceil((64 / packed_width(shift)) as usize)
+/// Lanes in which numbers are packed: as many bits as they have, for every width is a sum of these.
+const LANES: [u32; 6] = [32, 16, 8, 4, 2, 1];
+
+/// Words of `n` packed numbers of `width` bits, piece by piece.
+fn packed_words(n: usize, width: u32) -> usize {
+    let (pieces, rest) = (n / PIECE, n % PIECE);
+    let lanes = LANES.into_iter().filter(|lane| width & lane != 0);
+    pieces * (PIECE / 64) * width as usize + lanes.map(|lane| (rest * lane as usize).div_ceil(64)).sum::<usize>()
 }
 
 wide_fn! {
-    /// Appends the lowest `width` bits of every value.
+    /// Appends the lowest `width` bits of every value of a piece, the lowest of them in the widest lane.
     fn pack(values: &[u64], width: u32, out: &mut Words) {
         #[inline(always)]
-        fn narrow<const IN_A_WORD: usize>(values: &[u64], out: &mut Words) {
-            let width = 64 / IN_A_WORD;
-            let word = |c: &[u64]| c.iter().enumerate().fold(0, |w, (k, v)| w | (v & ((1 << width) - 1)) << (k * width));
+        fn lane<const IN_A_WORD: usize>(values: &[u64], from: &mut u32, width: u32, out: &mut Words) {
+            let bits = 64 / IN_A_WORD as u32;
+            if width & bits == 0 {
+                return;
+            }
+            let at = std::mem::replace(from, *from + bits);
+            let kept = (1 << bits) - 1;
+            let word = |c: &[u64]| c.iter().enumerate().fold(0, |w, (k, v)| w | (v >> at & kept) << (k as u32 * bits));
             let (whole, rest) = values.as_chunks::<IN_A_WORD>();
             out.extend(whole.iter().map(|c| word(c)));
             out.extend((!rest.is_empty()).then(|| word(rest)));
         }
-        match width {
-            16 => narrow::<4>(values, out),
-            32 => narrow::<2>(values, out),
-            _ => out.extend_from_slice(values),
-        }
+        let mut from = 0;
+        lane::<2>(values, &mut from, width, out);
+        lane::<4>(values, &mut from, width, out);
+        lane::<8>(values, &mut from, width, out);
+        lane::<16>(values, &mut from, width, out);
+        lane::<32>(values, &mut from, width, out);
+        lane::<64>(values, &mut from, width, out);
     }
 }
 
 wide_fn! {
-    /// Elements `from ..` of what [`pack`] wrote; only the lowest `width` bits of an element mean anything.
-    fn unpack(words: &[u64], width: u32, from: usize, out: &mut [u64]) {
+    /// A piece that [`pack`] wrote; `words` may go on behind it.
+    fn unpack(words: &[u64], width: u32, out: &mut [u64]) {
         #[inline(always)]
-        fn widen<const IN_A_WORD: usize>(words: &[u64], out: &mut [u64]) {
-            let width = 64 / IN_A_WORD;
-            let (whole, rest) = out.as_chunks_mut::<IN_A_WORD>();
-            for (word, out) in words.iter().zip(whole.iter_mut()) {
-                out.iter_mut().enumerate().for_each(|(k, v)| *v = word >> (k * width));
+        fn lane<const IN_A_WORD: usize>(words: &mut &[u64], from: &mut u32, width: u32, out: &mut [u64]) {
+            let bits = 64 / IN_A_WORD as u32;
+            if width & bits == 0 {
+                return;
             }
-            let last = words.get(whole.len());
-            rest.iter_mut().enumerate().for_each(|(k, v)| *v = last.map_or(0, |word| word >> (k * width)));
+            let at = std::mem::replace(from, *from + bits);
+            let kept = (1 << bits) - 1;
+            let (mine, rest) = words.split_at(out.len().div_ceil(IN_A_WORD));
+            *words = rest;
+            for (word, out) in mine.iter().zip(out.chunks_mut(IN_A_WORD)) {
+                out.iter_mut().enumerate().for_each(|(k, v)| *v |= (word >> (k as u32 * bits) & kept) << at);
+            }
         }
-        match width {
-            16 => widen::<4>(&words[from / 4..], out),
-            32 => widen::<2>(&words[from / 2..], out),
-            _ => out.copy_from_slice(&words[from..from + out.len()]),
-        }
+        out.fill(0);
+        let (mut words, mut from) = (words, 0);
+        lane::<2>(&mut words, &mut from, width, out);
+        lane::<4>(&mut words, &mut from, width, out);
+        lane::<8>(&mut words, &mut from, width, out);
+        lane::<16>(&mut words, &mut from, width, out);
+        lane::<32>(&mut words, &mut from, width, out);
+        lane::<64>(&mut words, &mut from, width, out);
     }
 }
 
@@ -564,7 +603,7 @@ mod tests {
 
     #[test]
     fn nearest_is_exact_for_every_shift() {
-        for shift in [1, 2, 3, 4, 5, 11, 16, 17, 27, 39, 44, 50] {
+        for shift in [1, 2, 3, 4, 5, 11, 16, 17, 27, 39, 44, 50, 60] {
             let v = operands(shift);
             let x = share(v.len(), 1, &v);
             let (y, spent, _) =
@@ -630,6 +669,35 @@ mod tests {
         }
     }
 
+    /// Half the range, both edges, exactly as undoubled: the value itself and, under probabilistic rounding, the recorded coin.
+    #[test]
+    fn a_doubled_value_is_truncated_as_the_value_itself() {
+        for shift in [1, 2, 16, 39, 60] {
+            let half = 1i128 << (shift - 1);
+            let mut v: Vec<i64> = operands(shift).into_iter().map(|v| v >> 1).collect();
+            v.retain(|&v| i128::from(v) + half < 1 << 61);
+            v.extend([-(1 << 61), ((1i128 << 61) - half - 1) as i64]);
+            let x = share(v.len(), 1, &v);
+            for rounding in Rounding::ALL {
+                let (y, spent, records) = world(FixedSpec::default(), rounding, |p| {
+                    p.run(truncate_doubled(p, x[p.id.index()].parts().into(), shift, "t"))
+                });
+                let (x0, m) = (&records[0].truncations[0].part, &records[1].truncations[0].part);
+                let low = |v: u64| v & ((2 << shift) - 1);
+                let want = |i: usize| match rounding {
+                    Rounding::Probabilistic => (v[i] >> shift) + i64::from(low(x0[i]) < low(m[i])),
+                    Rounding::Nearest => ((i128::from(v[i]) + half) >> shift) as i64,
+                };
+                assert_eq!(open(&y), (0..v.len()).map(want).collect::<Vec<_>>(), "{rounding}, shift {shift}");
+                let cost = match rounding {
+                    Rounding::Probabilistic => probabilistic_cost(shift + 1),
+                    Rounding::Nearest => nearest_product_cost(shift),
+                };
+                assert_eq!(spent.rounds, cost.rounds, "{rounding}, shift {shift}");
+            }
+        }
+    }
+
     #[test]
     fn the_cost_is_what_the_constants_say() {
         for (rounding, cost) in
@@ -644,10 +712,22 @@ mod tests {
     }
 
     #[test]
-    fn corrections_are_packed_into_the_narrowest_words() {
-        for (shift, width) in [(1, 16), (16, 16), (17, 32), (32, 32), (33, 64), (61, 64)] {
-            assert_eq!(probabilistic_cost(shift).bits_per_element, 3 * 64 + 2 + width, "shift {shift}");
+    fn numbers_are_packed_into_as_many_bits_as_they_have() {
+        let mut rng = ChaCha12Rng::seed_from_u64(3);
+        for width in 1..=61 {
+            for n in [1, 7, 64, 65, PIECE - 1, PIECE] {
+                let values: Vec<u64> = (0..n).map(|_| rng.random()).collect();
+                let mut packed = Words::default();
+                pack(&values, width, &mut packed);
+                assert_eq!(packed.len(), packed_words(n, width), "{n} of {width} bits");
+                assert!(n % 64 > 0 || packed.len() * 64 == n * width as usize, "{n} of {width} bits");
+                let mut back = vec![u64::MAX; n];
+                unpack(&packed, width, &mut back);
+                let kept: Vec<u64> = values.iter().map(|v| v & ((1 << width) - 1)).collect();
+                assert_eq!(back, kept, "{n} of {width} bits");
+            }
         }
+        assert_eq!(packed_words(2 * PIECE + 65, 17), 32 * 17 + 17 + 2);
     }
 
     #[test]
@@ -658,7 +738,8 @@ mod tests {
                 let (refused, ..) = world(FixedSpec::default(), rounding, |p| {
                     let x = &x[p.id.index()];
                     let product = p.run(truncate_product(p, x.parts(), shift, "t"));
-                    Ok([product, p.run(truncate(p, x, shift, "t"))].iter().all(Result::is_err))
+                    let doubled = p.run(truncate_doubled(p, x.parts().into(), shift.clamp(0, 61), "t"));
+                    Ok([product, doubled, p.run(truncate(p, x, shift, "t"))].iter().all(Result::is_err))
                 });
                 assert_eq!(refused, [true; 3], "{rounding}, shift {shift}");
             }

@@ -229,8 +229,8 @@ impl Share {
         }
     }
 
-    /// The two components as a matrix product tells them apart (`protocol/matmul.rs`): at parties 1 and 2 the middle one, component 2, comes second; at
-    /// party 0, which does not have it, component 0 does.
+    /// The two components as a matrix product tells them apart (`protocol/matmul.rs`): parties 1 and 2 double the first, and the second is component 2,
+    /// which both of them hold; at party 0, which does not have it, component 0 comes second.
     pub(crate) fn far_and_middle(&self, id: PartyId) -> (&Words, &Words) {
         match id {
             PartyId::P1 => (&self.own, &self.next),
@@ -272,6 +272,17 @@ impl Parts {
             self.part.iter_mut().for_each(|x| *x = x.wrapping_add(v as u64));
         }
         self
+    }
+}
+
+/// One party's additive part of 2 V for a matrix V of unreduced values: V modulo 2^63, as matrix products leave it and as truncation takes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Doubled(pub Parts);
+
+impl From<Parts> for Doubled {
+    fn from(mut parts: Parts) -> Self {
+        wide(|| parts.part.iter_mut().for_each(|v| *v <<= 1));
+        Doubled(parts)
     }
 }
 

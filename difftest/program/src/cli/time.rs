@@ -6,7 +6,7 @@ use difftest::config;
 use difftest::error::Error;
 use difftest::output;
 use difftest::report;
-use difftest::timing::{Link, Timing, run as measure, text};
+use difftest::timing::{CLEAN_EPOCHS, Link, Timing, file_name, run as measure, text};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -18,13 +18,15 @@ const LAYERS: usize = 2;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Epochs of both sides run in turn in this process, without checks. With two or more, the first warms up and is not counted.\n\
+A run is called clean if five or more epochs count and other work on the machine took no more than a tenth of a core; else quote processor time only.\n\
+`taskset -c 0 difftest time` measures one core. SECURE_KERNEL chooses the matrix kernel.\n\
 The projections add latency and bandwidth to the measured computation; nothing is sent over such a network."
 )]
 pub struct Args {
     #[command(flatten)]
     training: Flags,
     /// Epochs of each side
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = CLEAN_EPOCHS + 1)]
     epochs: usize,
     /// Steps of an epoch, instead of all
     #[arg(long)]
@@ -44,6 +46,9 @@ pub struct Args {
     /// Also write the measurements as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Also write them to a file in this folder, named after date, machine and training
+    #[arg(long, value_name = "DIR")]
+    save: Option<PathBuf>,
 }
 
 fn link(name: &'static str, latency_ms: f64, megabits_per_second: f64) -> Result<(&'static str, Link), Error> {
@@ -70,6 +75,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         vec![link("LAN", args.lan_latency, args.lan_bandwidth)?, link("WAN", args.wan_latency, args.wan_bandwidth)?];
     args.training.spec(LAYERS, None)?;
     output::check_output(args.json.as_deref())?;
+    output::check_output(args.save.as_ref().map(|folder| folder.join("measurement.json")).as_deref())?;
     let data = config::data(args.training.data.as_deref())?;
     let spec = args.training.spec(LAYERS, Some(&data))?;
     let timing = Timing { spec, epochs, steps, seed: args.training.seed, links };
@@ -83,8 +89,10 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let measured = measure(&timing, &data, |done| bar.set_position(done as u64))?;
     bar.finish_and_clear();
     print(&text(&measured))?;
-    if let Some(path) = &args.json {
-        output::write(path, report::json::stamped(&measured, Some(&data)).as_bytes())?;
+    let json = report::json::stamped(&measured, Some(&data));
+    let saved = args.save.map(|folder| folder.join(file_name(&measured)));
+    for path in args.json.iter().chain(&saved) {
+        output::write(path, json.as_bytes())?;
     }
     Ok(Verdict::Holds)
 }

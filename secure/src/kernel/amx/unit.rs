@@ -23,7 +23,8 @@ impl Permission {
     }
 
     /// For tests whose signal handler carries the instructions out: only where they are illegal.
-    #[cfg(all(test, target_os = "linux"))]
+    #[cfg(test)]
+    #[cfg(target_os = "linux")]
     pub fn trapped() -> Option<Self> {
         detect().is_err().then_some(Permission(()))
     }
