@@ -10,12 +10,12 @@
 //! uniform, whatever they hide. That finds masks that are missing, constant, short or reused, even where the hidden share is itself random.
 
 use super::world::{Output, Run, open, run};
+use crate::explain::cause::Cause;
 use crate::faults::cause::{Evidence, infer};
 use crate::statistics::{bit_balance, repeats};
 use reference::fixed::{Arithmetic, Coins, ModelError, Monitor, Rounded, Tape};
 use reference::spec::{FixedSpec, Rounding};
 use secure::client::roundings;
-use secure::fault::Cause;
 use secure::party::Party;
 use secure::prg::{Seed, fresh_seed};
 use secure::share::Share;

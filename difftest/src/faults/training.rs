@@ -3,6 +3,7 @@
 use super::lab::Finding;
 use crate::config::Config;
 use crate::error::Error;
+use crate::explain::cause::Cause;
 use crate::run::free::Free;
 use crate::run::lockstep;
 use crate::side::integer::Integer;
@@ -13,7 +14,6 @@ use fixtures::{Dataset, Split};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
-use secure::fault::Cause;
 
 /// `n` rows of 4 x 4 images with a bright spot that depends on the label.
 fn data(rng: &mut ChaCha12Rng, n: usize) -> Dataset {
