@@ -5,6 +5,7 @@
 pub mod bit_exact;
 pub mod comparison;
 pub mod divergence;
+pub mod encoding;
 pub mod error_bound;
 pub mod gradient_bound;
 pub mod judge;

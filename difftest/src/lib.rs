@@ -34,6 +34,7 @@ pub mod explain;
 pub mod failure;
 #[cfg(feature = "faults")]
 pub mod faults;
+pub mod foreign;
 pub mod functions;
 pub mod generate;
 pub mod golden;
