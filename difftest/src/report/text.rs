@@ -1,6 +1,6 @@
 //! The report as text.
 
-use super::{Report, TensorRow, budget};
+use super::{Report, TensorRow, budget, short};
 use crate::config::{Config, Mode};
 use crate::explain::health;
 use crate::run::free::Point;
@@ -61,15 +61,6 @@ pub(super) fn percent(v: f64) -> String {
 /// "1 row", "2 rows".
 pub(super) fn count(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
-}
-
-/// A number in at most eight places.
-pub(super) fn short(v: f64) -> String {
-    match v {
-        0.0 => "0".into(),
-        v if (0.001..99_999.5).contains(&v.abs()) => format!("{v:.3}"),
-        v => format!("{v:.2e}"),
-    }
 }
 
 fn table(rows: &[TensorRow], f: u32) -> String {

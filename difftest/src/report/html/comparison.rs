@@ -5,7 +5,7 @@ use super::{Cell, Page, Table, escape};
 use crate::check::Outcome;
 use crate::explain::cause::Cause;
 use crate::explain::health;
-use crate::report::{Report, text};
+use crate::report::{Report, short, text};
 use crate::run::free::Point;
 use crate::side::Spent;
 
@@ -129,8 +129,8 @@ fn training(page: &mut Page, report: &Report) {
         let verdict = report.divergence.iter().find(|d| d.side == w.side).map(|d| d.verdict.to_string());
         let numbers = [
             health::losses(w.loss),
-            text::short(w.largest_logit),
-            text::short(w.largest_weight),
+            short(w.largest_logit),
+            short(w.largest_weight),
             health::dead_units(&w.layers),
             health::percentages(&w.layers, |l| l.vanishing),
             health::percentages(&w.layers, |l| l.stuck),
@@ -222,7 +222,7 @@ fn causes(page: &mut Page, report: &Report) {
     };
     for row in &report.budget {
         let parts = std::iter::once(&row.total).chain(Cause::ALL.iter().filter_map(|c| row.parts.get(c.name())));
-        let numbers = parts.map(|p| Cell::Number(text::short(p.max_units)));
+        let numbers = parts.map(|p| Cell::Number(short(p.max_units)));
         table.rows.push(std::iter::once(Cell::Text(row.tensor.clone())).chain(numbers).collect());
     }
     page.table(&table);
