@@ -15,11 +15,13 @@
 //! Not proven: that the branches taken in two tensors (a gradient and its reciprocal, say) belong to the same outcome; each tensor is judged alone.
 //!
 //! * this file: what one elementary function of `docs/arithmetic.md` adds, by function and rounding, with the reason;
+//! * [`encoding`]: the error that each encoded constant may have, whatever the encoder returns;
 //! * [`interval`]: enclosures with outward rounding;
 //! * [`head`]: enclosures of the heads, row by row, for either outcome of a comparison;
 //! * [`network`]: the walk through one training step;
 //! * [`statistical`]: beside this worst case, what holds but for one run in 2^40.
 
+pub mod encoding;
 #[cfg(test)]
 mod exact;
 pub mod head;
@@ -90,9 +92,8 @@ pub fn bound(function: Function, rounding: Rounding, fixed: FixedSpec) -> Bound 
             Bound::Relative(4.2e-6 + 9.6e-7 + truncate * (0.45 * 2f64.powi(-20) + 2f64.powi(-29)))
         }
         (Function::ExpArgument, _) => {
-            let exact = std::f64::consts::LOG2_E * 2f64.powi(31 - f);
-            let off = (fixed.exp_log2e() as f64 - exact).abs() + 1e-9;
-            Bound::Relative(1.01 * std::f64::consts::LN_2 * off * 2f64.powi(f - 31))
+            let off = encoding::log2_e(fixed).slack() + 1e-9 * 2f64.powi(f - 31);
+            Bound::Relative(1.01 * std::f64::consts::LN_2 * off)
         }
         (Function::Inverse, _) => Bound::Relative(3e-9 + 9.4 * truncate * 2f64.powi(-29)),
     }

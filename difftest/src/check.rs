@@ -2,6 +2,7 @@
 
 pub mod bit_exact;
 pub mod divergence;
+pub mod encoding;
 pub mod error_bound;
 pub mod gradient_bound;
 pub mod range;

@@ -10,17 +10,12 @@ use reference::spec::{FixedSpec, TrainSpec};
 
 /// Pixels of the given rows, (rows, inputs), scale f: pixel / 256, exact from f = 8 on, to the nearest below.
 pub fn units(split: &Split, rows: &[u32], fixed: FixedSpec) -> Array2<i64> {
-    pixels(split, rows, |p| unit(p, fixed))
+    pixels(split, rows, |p| fixed.encode_pixel(p))
 }
 
 /// The same numbers as f64.
 pub fn rounded(split: &Split, rows: &[u32], fixed: FixedSpec) -> Array2<f64> {
-    pixels(split, rows, |p| real(unit(p, fixed), fixed.fraction_bits))
-}
-
-fn unit(pixel: u8, fixed: FixedSpec) -> i64 {
-    let (p, f) = (i64::from(pixel), fixed.fraction_bits);
-    if f >= 8 { p << (f - 8) } else { (p + (1 << (7 - f))) >> (8 - f) }
+    pixels(split, rows, |p| real(fixed.encode_pixel(p), fixed.fraction_bits))
 }
 
 /// Rows of a split as a batch.

@@ -151,18 +151,18 @@ pub struct Repeats {
 /// Tests words for being drawn anew each time: of n uniform 64-bit words, r or more repeat earlier ones with probability at most
 /// (n^2 / 2^65)^r (word i repeats one of the i - 1 before it with probability at most (i - 1) / 2^64, whatever those are; summed over all sets of r).
 pub fn repeats(words: &[u64]) -> Repeats {
-    let mut seen = std::collections::HashMap::with_capacity(words.len());
-    let (mut repeated, mut first) = (0, None);
-    for (i, w) in words.iter().enumerate() {
-        if let Some(&earlier) = seen.get(w) {
-            repeated += 1;
-            first.get_or_insert((i, earlier));
-        } else {
-            seen.insert(*w, i);
-        }
-    }
+    let mut sorted = words.to_vec();
+    sorted.sort_unstable();
+    let repeated = sorted.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
+    let first = if repeated > 0 { first_repeat(words) } else { None };
     let pairs = 2.0 * (words.len().max(1) as f64).log2() - 65.0;
     Repeats { words: words.len() as u64, repeated, first, log2_p: (repeated as f64 * pairs).min(0.0) }
+}
+
+/// The index of the first word that equals an earlier one, and the index of that one.
+fn first_repeat(words: &[u64]) -> Option<(usize, usize)> {
+    let mut seen = std::collections::HashMap::with_capacity(words.len());
+    words.iter().enumerate().find_map(|(i, w)| seen.insert(w, i).map(|earlier| (i, earlier)))
 }
 
 /// The median, of an even number the mean of the middle two; `None` of nothing.

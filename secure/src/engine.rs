@@ -45,6 +45,9 @@ pub struct EngineConfig {
     pub spec: TrainSpec,
     /// `None`: randomness from the operating system. A fixed seed makes runs repeatable and the sharing worthless: say so.
     pub seed: Option<u64>,
+    /// Seeds of the streams of components 0, 1 and 2, in place of those that the parties draw: for tests that run a step again with one stream
+    /// changed.
+    pub streams: Option<[Seed; 3]>,
     /// Hand out probes and the views of truncations with every step.
     pub record: bool,
     /// How long a party waits for a message.
@@ -64,6 +67,7 @@ impl EngineConfig {
         EngineConfig {
             spec,
             seed: None,
+            streams: None,
             record: false,
             deadline: Duration::from_secs(60),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
@@ -496,7 +500,9 @@ fn thread_party(
     cores: Option<[CoreId; 2]>,
 ) -> (ThreadLink, Box<dyn FnOnce() + Send>) {
     let party = channel.id();
-    let (spec, seed) = (config.spec.clone(), config.seed.map(|s| party_seed(s, party)));
+    // A party draws the seed of the stream that it shares with the next one.
+    let stream = config.streams.map(|streams| streams[party.next().index()]);
+    let (spec, seed) = (config.spec.clone(), stream.or(config.seed.map(|s| party_seed(s, party))));
     // Twice as many as threads, so that nobody waits long for what another has taken.
     let pieces = if config.threads > 1 { 2 * config.threads } else { 1 };
     let end = if cores.is_some() && party == ALONE { channel.long_spin() } else { channel };

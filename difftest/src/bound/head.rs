@@ -13,8 +13,8 @@
 //! * 1 / S - 1 / x with S = x + o: rises in x (its derivative is 1/x^2 - 1/S^2 >= 0), falls in o.
 //! * a quotient q is off by q `inverse` + one truncation, a reciprocal likewise; q = 0 is exact, as is the constant -1.
 
-use super::Errors;
 use super::interval::{Interval, down, sums_of_others, up};
+use super::{Errors, encoding};
 use reference::spec::{Head, TrainSpec};
 
 /// What is known of a comparison.
@@ -70,8 +70,8 @@ impl HeadRules {
     pub fn fixed(spec: &TrainSpec) -> Self {
         let errors = Errors::new(spec.rounding, spec.fixed);
         let smallest_yes = match spec.head {
-            Head::ReluProb => spec.epsilon_units() as f64 * errors.unit,
-            Head::ReluProbCut => (spec.epsilon_units() + 1) as f64 * errors.unit,
+            Head::ReluProb => encoding::epsilon(spec).promised(),
+            Head::ReluProbCut => encoding::epsilon(spec).promised() + errors.unit,
             Head::Softmax | Head::ReluGrad | Head::ReluEps => errors.unit,
         };
         HeadRules { smallest_yes, largest_no: smallest_yes - errors.unit, errors, ..Self::real(spec) }

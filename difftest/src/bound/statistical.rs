@@ -54,7 +54,7 @@
 use super::head::{Decision, HeadRules};
 use super::interval::Interval;
 use super::network::Bounds;
-use super::{Errors, gamma};
+use super::{Errors, encoding, gamma};
 use crate::side::Tensors;
 use ndarray::{Array2, ArrayView2, Axis, Zip};
 use reference::fixed::LayerValues;
@@ -239,21 +239,20 @@ fn update(
     (real, worst, factor): (&Tensors<f64>, &Bounds, f64),
     radii: &mut Radii,
 ) -> Result<(), SpecError> {
-    let units = spec.sgd.units(spec.fixed)?;
-    let rate = units.rate as f64 * 2f64.powi(-(units.rate_bits as i32));
-    let momentum = units.momentum as f64 * 2f64.powi(-(units.shift as i32));
-    let real_rate = spec.sgd.learning_rate / spec.sgd.batch as f64;
-    let (rate_off, momentum_off) = ((rate - real_rate).abs(), (momentum - spec.sgd.momentum).abs());
+    let (rate_encoding, momentum_encoding) = (encoding::rate(spec)?, encoding::momentum(spec)?);
+    let (real_rate, rate) = (rate_encoding.real, rate_encoding.promised());
+    let (rate_off, momentum_off) = (rate_encoding.slack(), momentum_encoding.slack());
+    let extra_bits = spec.sgd.extra_velocity_bits;
     let g = gamma(8);
     let coin = 0.5 / spec.fixed.one() as f64;
-    let own = coin * 2f64.powi(-(units.extra as i32));
+    let own = coin * 2f64.powi(-(extra_bits as i32));
     let dv = Zip::from(v).and(&real[&gradient]).and(&fixed).map_collect(|&v, &d, &fixed| {
         let exact = real_rate * d.abs() + spec.sgd.momentum * v.abs();
         v.abs() * momentum_off + d.abs() * rate_off + rate * fixed + g * exact
     });
     let sv = squared.mapv(|s2| rate * rate * s2 + own * own);
     let dw = Zip::from(w).and(&dv).and(&real[&velocity]).map_collect(|&w, &d, &v| d + g * (w.abs() + v.abs()));
-    let sw = if units.extra > 0 { sv.mapv(|s2| s2 + coin * coin) } else { sv.clone() };
+    let sw = if extra_bits > 0 { sv.mapv(|s2| s2 + coin * coin) } else { sv.clone() };
     for (point, fixed, squared) in [(gradient, fixed, squared), (velocity, dv, sv), (value, dw, sw)] {
         let r = radius(&fixed, &squared, &worst[&point].radius, factor);
         radii.insert(point, r);

@@ -10,15 +10,18 @@ use reference::fixed::Parameters;
 use reference::spec::{NetworkSpec, SgdSpec, TrainSpec};
 use secure::engine::{Engine, EngineConfig};
 use secure::net::recorded::Transcript;
+use secure::prg::{Seed, fresh_seed};
 
-/// What is trained: every layer kind that the run has. Widths and batch are multiples of 16, so that packed messages have no padding, which
-/// would be no random bits.
+/// What is trained: the run's own network and batch, so that every truncation has as many pieces, and every product as many parts, as in
+/// the run. Widths are rounded up to multiples of 16 and the batch to multiples of 64, so that packed messages have no padding, which would be
+/// no random bits.
 pub fn spec(run: &TrainSpec) -> TrainSpec {
-    let (layers, batch) = (run.network.layers().min(2), 64);
+    let batch = run.sgd.batch.next_multiple_of(64);
+    let widths = run.network.widths.iter().map(|w| w.next_multiple_of(16)).collect();
     // What one row adds stays what it is in the run.
     let learning_rate = run.sgd.learning_rate * batch as f64 / run.sgd.batch as f64;
     let sgd = SgdSpec { batch, learning_rate, ..run.sgd };
-    TrainSpec { network: NetworkSpec::dense(16, 16, 16, layers), sgd, ..run.clone() }
+    TrainSpec { network: NetworkSpec { widths }, sgd, ..run.clone() }
 }
 
 /// One batch in units.
@@ -38,21 +41,51 @@ pub fn rows(spec: &TrainSpec, seed: u64) -> Rows {
     Rows { units, labels: (0..spec.sgd.batch).map(|_| rng.random_range(0..spec.network.classes())).collect() }
 }
 
-/// Fresh parties that start from `parameters` and record. With a seed given their randomness is number `n` of it.
+/// The randomness of one recorded run: how the client deals its shares, and the streams of components 0, 1 and 2.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Randomness {
+    dealing: u64,
+    streams: [Seed; 3],
+}
+
+impl Randomness {
+    /// Fresh randomness from the operating system; with a seed given, number `n` of it.
+    ///
+    /// # Errors
+    /// The operating system gives no randomness.
+    pub fn new(seed: Option<u64>, n: u64) -> Result<Self, Error> {
+        let mut rng = match seed {
+            // Far from the seeds of the run itself and of its second secure side.
+            Some(s) => ChaCha12Rng::seed_from_u64(s.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(n)),
+            None => {
+                let [a, b] = [fresh_seed().map_err(failed)?, fresh_seed().map_err(failed)?];
+                ChaCha12Rng::from_seed([a, b].concat().try_into().expect("two seeds of 16 bytes"))
+            }
+        };
+        Ok(Randomness { dealing: rng.random(), streams: rng.random() })
+    }
+
+    /// The same but for the stream that party `receiver` does not hold, which is taken from `other`.
+    pub fn unknown_to(mut self, receiver: usize, other: &Self) -> Self {
+        let lacked = (receiver + 2) % 3;
+        self.streams[lacked] = other.streams[lacked];
+        self
+    }
+}
+
+/// Fresh parties that start from `parameters` and record.
 ///
 /// # Errors
 /// A party fails.
-pub fn start(
-    spec: &TrainSpec,
-    parameters: &Parameters,
-    seed: Option<u64>,
-    n: u64,
-) -> Result<(Engine, Transcript), Error> {
+pub fn start(spec: &TrainSpec, parameters: &Parameters, randomness: Randomness) -> Result<(Engine, Transcript), Error> {
     let transcript = Transcript::default();
-    // Far from the seeds of the run itself and of its second secure side.
-    let seed = seed.map(|s| s.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(n));
-    let config =
-        EngineConfig { seed, record: true, transcript: Some(transcript.clone()), ..EngineConfig::new(spec.clone()) };
+    let config = EngineConfig {
+        seed: Some(randomness.dealing),
+        streams: Some(randomness.streams),
+        record: true,
+        transcript: Some(transcript.clone()),
+        ..EngineConfig::new(spec.clone())
+    };
     let mut engine = Engine::start(config).map_err(failed)?;
     engine.load(&units(parameters)).map_err(failed)?;
     Ok((engine, transcript))

@@ -4,7 +4,7 @@
 //! their own, which may depend on the coins before ([`statistics::coins`]): later operands of a step, and later steps, do. Under nearest rounding there
 //! are no coins: parties with other randomness must agree in every tensor.
 
-use super::parties::{self, Rows, rows, start};
+use super::parties::{self, Randomness, Rows, rows, start};
 use crate::check::Outcome;
 use crate::config::Config;
 use crate::error::Error;
@@ -15,8 +15,8 @@ use reference::fixed::truncate::fraction;
 use reference::fixed::{Coins, Model, Parameters, Replayed};
 use reference::spec::{Rounding, TrainSpec};
 
-/// Steps under probabilistic rounding.
-const STEPS: u64 = 4;
+/// Coins under probabilistic rounding: training steps are taken until there are as many.
+const ENOUGH: usize = 20_000;
 
 /// Runs with other randomness under nearest rounding.
 const RUNS: u64 = 20;
@@ -107,11 +107,11 @@ fn failure(config: &Config, what: &str) -> String {
 pub fn check(config: &Config, spec: &TrainSpec, parameters: &Parameters) -> Result<Outcome, Error> {
     match spec.rounding {
         Rounding::Probabilistic => {
-            let (mut engine, _) = start(spec, parameters, config.insecure_seed, 0)?;
+            let (mut engine, _) = start(spec, parameters, Randomness::new(config.insecure_seed, 3)?)?;
             let mut model = Model::new(spec.clone())?;
             model.load(parameters.clone())?;
             let mut classes = Classes::new();
-            for step in 0..STEPS {
+            for step in 0.. {
                 let Rows { units, labels } = rows(spec, config.seed.wrapping_add(step));
                 let flat: Vec<_> = units.iter().copied().collect();
                 let report = engine.step(&flat, &labels).map_err(failed)?;
@@ -123,6 +123,9 @@ pub fn check(config: &Config, spec: &TrainSpec, parameters: &Parameters) -> Resu
                 if let Coins::Observed { seen, .. } = coins {
                     seen.iter().for_each(|t| classes.add(t));
                 }
+                if classes.all().count() >= ENOUGH {
+                    break;
+                }
             }
             Ok(classes.outcome(config))
         }
@@ -131,7 +134,7 @@ pub fn check(config: &Config, spec: &TrainSpec, parameters: &Parameters) -> Resu
             let flat: Vec<_> = units.iter().copied().collect();
             let (mut first, mut elements, mut what) = (None, 0, None);
             for n in 0..RUNS {
-                let (mut engine, _) = start(spec, parameters, config.insecure_seed, n)?;
+                let (mut engine, _) = start(spec, parameters, Randomness::new(config.insecure_seed, 4 + n)?)?;
                 let report = engine.step(&flat, &labels).map_err(failed)?;
                 if let Some(r) = report.rounding.iter().find(|r| !r.coins.is_empty()) {
                     what.get_or_insert(format!("truncation {} drew coins under nearest rounding", r.name));

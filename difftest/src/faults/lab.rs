@@ -6,20 +6,21 @@
 //! * `transcript`: what a party receives is not masked by randomness that it does not know; words repeat within a run; sizes follow the data.
 //!
 //! For each receiver the case runs again with the same shares and the same two streams that the receiver holds, and another third stream. If every
-//! message to it is masked by that stream, as the security of each protocol asks, the exclusive or of the two runs' messages is
-//! uniform, whatever they hide. That finds masks that are missing, constant, short or reused, even where the hidden share is itself random.
+//! message to it is masked by that stream, as the security of each protocol asks, the differences of the two runs' messages are uniform and
+//! never repeat, whatever they hide ([`masks`]). That finds masks that are missing, constant, short or reused, even where the hidden share is
+//! itself random.
 
 use super::world::{Output, Run, open, run};
+use crate::experiment::masks::{self, Words};
 use crate::faults::cause::{Evidence, infer};
-use crate::statistics::{bit_balance, repeats};
 use reference::fixed::{Arithmetic, Coins, ModelError, Monitor, Rounded, Tape};
 use reference::spec::{FixedSpec, Rounding};
 use secure::client::roundings;
 use secure::fault::Cause;
+use secure::id::PartyId;
 use secure::party::Party;
 use secure::prg::{Seed, fresh_seed};
 use secure::share::Share;
-use std::collections::BTreeMap;
 
 /// A check found something.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -162,35 +163,14 @@ impl Lab {
             let detail = format!("{what}: sizes or order of messages depend on the data");
             return self.found("transcript", place, Cause::Protocol, detail);
         }
-        let others: Vec<_> = again.iter().map(said).collect();
-        for ((from, to, step), words) in &said(first) {
-            let again = &others[*to][&(*from, *to, *step)];
-            self.words += words.len() as u64;
-            let difference: Vec<u64> = words.iter().zip(again).map(|(x, y)| x ^ y).collect();
-            let equal = difference.iter().filter(|d| **d == 0).count();
-            let n = words.len() as f64;
-            let balance = bit_balance(&difference);
-            let repeated = repeats(words);
-            // One of n words is equal by chance with probability n 2^-64.
-            let detail = if equal > 0 && equal as f64 * (n.log2() - 64.0) < ALARM {
-                format!(
-                    "{equal} of {n} words do not depend on the randomness that the receiver lacks: their mask is missing or constant"
-                )
-            } else if balance.log2_p < ALARM {
-                let (ones, bit) = (balance.ones, balance.bit);
-                format!(
-                    "bit {bit} changes with the randomness that the receiver lacks in {ones} of {n} words: the mask is not uniform there"
-                )
-            } else if repeated.log2_p < ALARM {
-                format!(
-                    "{} of {n} words repeat an earlier one of the same run: a mask is used twice",
-                    repeated.repeated
-                )
-            } else {
-                continue;
-            };
-            let detail = format!("{what}: party {from} to {to}, messages of \"{step}\": {detail}");
-            return self.found("transcript", place, Cause::Protocol, detail);
+        let words = said(first);
+        for (receiver, again) in PartyId::ALL.into_iter().zip(again) {
+            let received = masks::received(receiver, &words, &said(again));
+            let judged = masks::judge(receiver, &received, ALARM);
+            self.words += judged.words as u64;
+            if let Some(leak) = judged.leak {
+                return self.found("transcript", place, Cause::Protocol, format!("{what}: {leak}"));
+            }
         }
     }
 }
@@ -202,14 +182,7 @@ impl Default for Lab {
 }
 
 /// All words by sender, receiver and protocol.
-fn said(run: &Run) -> BTreeMap<(usize, usize, &'static str), Vec<u64>> {
-    let mut words: BTreeMap<_, Vec<u64>> = BTreeMap::new();
-    for (from, record) in run.records.iter().enumerate() {
-        for s in &record.sent {
-            let sent = run.messages.iter().find(|m| (m.exchange, m.from.index(), m.to) == (s.exchange, from, s.to));
-            let all = words.entry((from, s.to.index(), s.step)).or_default();
-            all.extend(sent.iter().flat_map(|m| m.words.get(s.words.clone()).unwrap_or_default()));
-        }
-    }
-    words
+fn said(run: &Run) -> Words {
+    let sent = PartyId::ALL.into_iter().zip(&run.records).flat_map(|(id, r)| r.sent.iter().map(move |s| (id, s)));
+    masks::words(&run.messages, sent)
 }

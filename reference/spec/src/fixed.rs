@@ -1,4 +1,5 @@
 use crate::SpecError;
+use crate::fault::{Fault, planted};
 use serde::{Deserialize, Serialize};
 
 /// How a truncation rounds.
@@ -78,6 +79,15 @@ impl FixedSpec {
         1 << (self.value_bits - 1)
     }
 
+    /// Pixel / 256 in units: exact for f >= 8, to the nearest (ties up) below.
+    pub fn encode_pixel(&self, pixel: u8) -> i64 {
+        let (p, f) = (i64::from(pixel), self.fraction_bits);
+        if planted(Fault::PixelScale) {
+            return (f64::from(pixel) / 255.0 * self.one() as f64).round() as i64;
+        }
+        if f >= 8 { p << (f - 8) } else { (p + (1 << (7 - f))) >> (8 - f) }
+    }
+
     /// `ceil(v 2^f)`, for thresholds that must not fall below `v`.
     pub fn encode_up(&self, v: f64) -> i64 {
         (v * self.one() as f64).ceil() as i64
@@ -90,7 +100,8 @@ impl FixedSpec {
 
     /// round(log2(e) 2^(31-f)), scale 31 - f.
     pub fn exp_log2e(&self) -> i64 {
-        (std::f64::consts::LOG2_E * f64::from(1u32 << (31 - self.fraction_bits))).round() as i64
+        let log2_e = if planted(Fault::Log2E) { 1.44 } else { std::f64::consts::LOG2_E };
+        (log2_e * f64::from(1u32 << (31 - self.fraction_bits))).round() as i64
     }
 
     /// Range (lo, hi) of the sum of `classes` exponentials, section 7: the sum is in [2^lo, 2^hi) units. `None` if that

@@ -1,3 +1,4 @@
+use crate::fault::{Fault, planted};
 use crate::{FixedSpec, SpecError};
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +61,11 @@ impl SgdSpec {
         if self.extra_velocity_bits > 12 {
             return Err(SpecError(format!("extra velocity bits is {}; it must be 0 to 12", self.extra_velocity_bits)));
         }
-        let rate = self.learning_rate / self.batch as f64;
+        let rate = match self.learning_rate / self.batch as f64 {
+            rate if planted(Fault::RateDoubled) => 2.0 * rate,
+            _ if planted(Fault::BatchDivisor) => self.learning_rate / (self.batch + 1) as f64,
+            rate => rate,
+        };
         let smallest = (0.5f64).powi(Self::MAX_RATE_BITS + 1) * self.batch as f64;
         if !rate.is_finite() || self.learning_rate <= 0.0 {
             return Err(SpecError(format!("learning rate is {}; it must be a positive number", self.learning_rate)));
@@ -82,7 +87,8 @@ impl SgdSpec {
         if shift == 0 {
             return Err(SpecError("fraction bits 0 leave nothing to truncate".into()));
         }
-        let momentum = (self.momentum * 2f64.powi(shift as i32)).round() as i64;
+        let real = if planted(Fault::MomentumHalved) { 0.5 * self.momentum } else { self.momentum };
+        let momentum = (real * 2f64.powi(shift as i32)).round() as i64;
         if momentum == 1 << shift {
             return Err(SpecError(format!(
                 "momentum {} rounds to 1 in fixed point; with this learning rate it must stay below 1 - 2^-{}",
