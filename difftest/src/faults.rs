@@ -6,7 +6,9 @@
 //! The same battery on an unchanged engine must find nothing: that is what its false-alarm rate means.
 
 pub mod battery;
+pub mod catalogue;
 pub mod cause;
+pub mod from_file;
 pub mod lab;
 pub mod training;
 pub mod world;
@@ -55,13 +57,26 @@ pub struct Matrix {
     pub explained: usize,
 }
 
-/// Plants nothing again when it goes, whatever happened.
-struct Planted;
+/// A planted fault. Plants nothing again when it goes, whatever happened.
+#[derive(Debug)]
+pub struct Planted;
 
 impl Planted {
-    fn new(fault: Fault) -> Self {
+    /// Plants a fault in the whole process.
+    pub fn new(fault: Fault) -> Self {
         plant(Some(fault));
         Planted
+    }
+
+    /// Plants a fault by its name.
+    ///
+    /// # Errors
+    /// A name that is no fault.
+    pub fn named(name: &str) -> Result<Self, Error> {
+        let names: Vec<_> = Fault::ALL.iter().map(|f| f.name()).collect();
+        let fault = Fault::ALL.iter().find(|f| f.name() == name);
+        let refuse = || Error::Usage(format!("--fault {name} is no fault; choose one of {}", names.join(", ")));
+        Ok(Self::new(*fault.ok_or_else(refuse)?))
     }
 }
 
@@ -89,9 +104,9 @@ pub fn judge(fault: Fault, steps: usize, seed: u64) -> Result<Row, Error> {
         fault: fault.name(),
         description: fault.description(),
         planted_at: fault.place(),
-        planted_cause: fault.cause().name(),
+        planted_cause: catalogue::cause(fault).name(),
         place_right: finding.as_ref().is_some_and(|f| f.place == fault.place()),
-        cause_right: finding.as_ref().is_some_and(|f| f.cause == fault.cause().name()),
+        cause_right: finding.as_ref().is_some_and(|f| f.cause == catalogue::cause(fault).name()),
         finding,
         training,
         seconds: start.elapsed().as_secs_f64(),
