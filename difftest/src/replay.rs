@@ -30,7 +30,7 @@ fn trace<S: Opens>(file: &StepFile, side: &mut S) -> Result<Trace, Error> {
 
 /// The verdicts of those checks that `judge` the step.
 fn judged(config: &Config, trace: &Trace, judge: impl Fn(&dyn Check) -> bool) -> Result<Vec<Outcome>, Error> {
-    let checks = judge::all(config).into_iter().filter(|check| judge(check.as_ref())).collect();
+    let checks = judge::all(config, None)?.into_iter().filter(|check| judge(check.as_ref())).collect();
     let mut judge = Judge::new(config, checks, comparison::elements(&trace.spec));
     judge.see(trace)?;
     Ok(judge.finish())

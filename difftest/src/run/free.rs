@@ -7,6 +7,7 @@
 use crate::check::Outcome;
 use crate::check::divergence::{self, Divergence, Ending};
 use crate::check::judge::Judge;
+use crate::check::encoding::Encodings;
 use crate::check::range::Range;
 use crate::checkpoint::Trained;
 use crate::config::Config;
@@ -263,7 +264,7 @@ pub fn run<S: Trains>(
         data,
         plan: &plan,
         sample: sample(&test)?,
-        judge: Judge::new(config, vec![Box::new(Range::new(config))], 0),
+        judge: Judge::new(config, vec![Box::new(Encodings::new(config, None)?), Box::new(Range::new(config))], 0),
         divergence: Divergence::new(SIDES, spec),
         curve: Vec::new(),
         spent: [Spent::default(); 3],

@@ -152,7 +152,7 @@ pub fn run<S: Opens>(
     let config = &Config { engine: (engine != SIDES[2]).then_some(engine), ..config.clone() };
     let spec = &config.spec;
     let elements = comparison::elements(spec).saturating_mul(config.steps as u64);
-    let mut judge = Judge::new(config, judge::all(config), elements);
+    let mut judge = Judge::new(config, judge::all(config, Some(&data.train))?, elements);
     let mut training = Training::new([SIDES[0], SIDES[1], engine], spec);
     let (mut distances, mut budgets) = (Distances::default(), Vec::new());
     let start = (0, generate::initial(spec, config.seed)?);
