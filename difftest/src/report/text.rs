@@ -1,6 +1,7 @@
 //! The report as text.
 
-use super::{Report, TensorRow, budget, short};
+use super::number::{count, percent, short};
+use super::{Report, TensorRow, budget};
 use crate::config::{Config, Mode};
 use crate::explain::health;
 use crate::run::free::Point;
@@ -51,16 +52,6 @@ pub fn heading(config: &Config) -> String {
         );
     }
     out
-}
-
-/// Per cent in few places, however many there are.
-pub(super) fn percent(v: f64) -> String {
-    if v < 9999.95 { format!("{v:.1}") } else { format!("{v:.0e}") }
-}
-
-/// "1 row", "2 rows".
-pub(super) fn count(n: usize, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
 fn table(rows: &[TensorRow], f: u32) -> String {
