@@ -6,8 +6,8 @@
 
 use crate::check::Outcome;
 use crate::check::divergence::{self, Divergence, Ending};
-use crate::check::judge::Judge;
 use crate::check::encoding::Encodings;
+use crate::check::judge::Judge;
 use crate::check::range::Range;
 use crate::checkpoint::Trained;
 use crate::config::Config;

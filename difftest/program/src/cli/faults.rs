@@ -39,8 +39,8 @@ pub fn run(_: Args) -> Result<Verdict, Error> {
 #[cfg(feature = "faults")]
 pub fn run(args: Args) -> Result<Verdict, Error> {
     use super::print;
-    use difftest::{faults, output, report};
     use difftest::faults::catalogue::AnyFault;
+    use difftest::{faults, output, report};
 
     if args.steps == 0 {
         return Err(Error::Usage("--steps is 0; training needs at least 1".into()));
