@@ -12,7 +12,9 @@
 //!
 //! # Map
 //! * What is run: [`config`], [`generate`] (batches and initial weights), [`side`] (the trait [`side::Side`]; `real`,
-//!   `integer` and `secure` implement it), [`run`] (lock-step and free runs).
+//!   `integer` and `secure` implement it), [`run`] (lock-step and free runs),
+//!   [`trace`](mod@trace) (one step as a value, and its files).
+//! * Where the parties are: [`parties`].
 //! * What is proven and judged: [`bound`] (error bounds, computed along with the real side), [`compare`] (elements into
 //!   verdicts), [`branch`] (elements that hang on a comparison), [`check`] (the named checks), [`experiment`] (the
 //!   checks of coins and messages), [`statistics`], [`evaluation`].
@@ -80,6 +82,7 @@ pub mod input;
 pub mod interrupt;
 pub mod output;
 pub mod paper;
+pub mod parties;
 pub mod provenance;
 pub mod replay;
 pub mod report;

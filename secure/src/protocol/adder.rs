@@ -28,6 +28,8 @@ use crate::kernel::wide_fn;
 use crate::party::Party;
 use crate::prg::CallId;
 use crate::share::BitShare;
+use futures_util::try_join;
+use std::ops::Deref;
 
 const STEP: &str = "adder";
 const CHUNK: u32 = 4;
@@ -73,22 +75,40 @@ const fn chunk_bits(width: u32, chunk: u32) -> u32 {
 /// # Errors
 /// Those of the transport.
 pub async fn carry(p: &Party, planes: &[u64], width: u32, blocks: usize, len: usize) -> Result<BitShare> {
+    carry_of(p, async { Ok(planes) }, width, blocks, len).await
+}
+
+/// [`carry`] of planes that parties 1 and 2 may learn in its first round, in which they only receive. Party 0 has its own without waiting.
+///
+/// # Errors
+/// Those of the transport and of `planes`.
+pub async fn carry_of<B: Deref<Target = [u64]>>(
+    p: &Party,
+    planes: impl Future<Output = Result<B>>,
+    width: u32,
+    blocks: usize,
+    len: usize,
+) -> Result<BitShare> {
     let w = blocks * len.div_ceil(64);
     let chunks = width.div_ceil(CHUNK);
-    debug_assert!(width > 0 && planes.len() >= width as usize * w);
     let entries: usize = (0..chunks).map(|j| (1usize << chunk_bits(width, j)) - 1).sum();
-    let chunk_planes = |j: u32| &planes[(j * CHUNK) as usize * w..((j * CHUNK) + chunk_bits(width, j)) as usize * w];
-
     let t = p.call_id();
-    let query = query(p, t, entries * w, |query| {
-        let mut at = 0;
-        for j in 0..chunks {
-            let c = chunk_bits(width, j);
-            indicators(chunk_planes(j), c, w, &mut query[at..]);
-            at += ((1 << c) - 1) * w;
-        }
-    })
-    .await?;
+    let (query, planes) = if p.id == PartyId::P0 {
+        let planes = planes.await?;
+        let indicate = |query: &mut [u64]| {
+            let mut at = 0;
+            for j in 0..chunks {
+                let c = chunk_bits(width, j);
+                indicators(&planes[(j * CHUNK) as usize * w..], c, w, &mut query[at..]);
+                at += ((1 << c) - 1) * w;
+            }
+        };
+        (query(p, t, entries * w, indicate).await?, planes)
+    } else {
+        try_join!(query(p, t, entries * w, |_| ()), planes)?
+    };
+    debug_assert!(width > 0 && planes.len() >= width as usize * w);
+    let chunk_planes = |j: u32| &planes[(j * CHUNK) as usize * w..((j * CHUNK) + chunk_bits(width, j)) as usize * w];
 
     // Answers: G of every chunk, then P of every chunk but the lowest, whose P nobody needs.
     let n = chunks as usize;

@@ -4,7 +4,7 @@
 //! requires   -2^62 <= V < 2^62 (nearest: V + 2^(s-1) in that range), 1 <= s <= 61. Outside, the result may be low by 2^(64-s).
 //!            Of matrix products the double is known and divided by one bit more: half the range, s <= 60 ([`truncate_doubled`])
 //! cost       probabilistic, fused with a product: 3 rounds, 24 bytes + s + 2 bits an element ([`probabilistic_cost`]);
-//!            nearest: the product's resharing, an s-bit carry and 2 rounds ([`nearest_cost`])
+//!            nearest: an s-bit carry and 2 rounds ([`nearest_cost`]), 16 bytes more and no more rounds for a product
 //! error      probabilistic: in (-1, 1) units, mean 0; nearest: at most 1/2 unit
 //! reveals    nothing by its messages; the probabilistic coin depends on what single parties know (see "The coin")
 //! source     own variant of the two-party truncation with a helper; compare Dalskov, Escudero and Keller, *Secure evaluation of
@@ -56,14 +56,15 @@
 //!
 //! # Nearest
 //!
-//! On a replicated value party 0 knows x0 = x_0 + x_1 and parties 1 and 2 know m = -x_2. The last bit is the carry out of
+//! Of a replicated value party 0 knows x0 = x_0 + x_1 and parties 1 and 2 know m = -x_2. A product in additive parts is brought to that form in the first round
+//! of what follows, with r = stream 0, r' = stream 1: party 0 has x0 = z_0 + r + r' at once, and parties 1 and 2 exchange z_1 - r' and z_2 - r, so
+//! that both know m = -(z_1 - r' + z_2 - r). The last bit is the carry out of
 //! m + (2^s - 1 - x0 mod 2^s); party 0 shares its three numbers, and parties 1 and 2 return what they can multiply. A doubled value is even, so
 //! x0 and m end in the same bit, which carries nothing: the carry is as long as if it were not doubled.
 
-use super::adder::{carry, carry_cost};
+use super::adder::{carry_cost, carry_of};
 use super::compare::planes_of;
 use super::convert::two_sided_bits;
-use super::multiply::{RESHARE, reshare};
 use crate::buffer::Words;
 use crate::cost::Cost;
 use crate::error::{Error, Result};
@@ -84,7 +85,7 @@ pub const fn probabilistic_cost(shift: u32) -> Cost {
     Cost { rounds: 3, bits_per_element: 3 * 64 + 2 + shift as u64 }
 }
 
-/// Cost of [`truncate`] with nearest rounding (a product's resharing comes on top: [`RESHARE`]).
+/// Cost of [`truncate`] with nearest rounding.
 pub const fn nearest_cost(shift: u32) -> Cost {
     let carry = carry_cost(shift);
     Cost { rounds: carry.rounds + 2, bits_per_element: carry.bits_per_element + 5 * 64 }
@@ -92,11 +93,8 @@ pub const fn nearest_cost(shift: u32) -> Cost {
 
 /// Cost of [`truncate_product`] and of [`truncate_doubled`] with nearest rounding.
 pub const fn nearest_product_cost(shift: u32) -> Cost {
-    let (reshare, nearest) = (RESHARE, nearest_cost(shift));
-    Cost {
-        rounds: reshare.rounds + nearest.rounds,
-        bits_per_element: reshare.bits_per_element + nearest.bits_per_element,
-    }
+    let nearest = nearest_cost(shift);
+    Cost { bits_per_element: nearest.bits_per_element + 2 * 64, ..nearest }
 }
 
 /// Truncates an unreduced product, given by its additive parts, by `shift` bits. `name` is the truncation's name in the
@@ -122,8 +120,8 @@ async fn truncate_parts(p: &Party, parts: Parts, up: u32, shift: u32, name: &str
     match p.rounding {
         Rounding::Probabilistic => probabilistic(p, parts, shift + up, name).await,
         Rounding::Nearest => {
-            let x = reshare(p, parts).await?;
-            nearest(p, &x, up, shift + up, name).await
+            let shape = (parts.rows, parts.cols);
+            nearest(p, shape, two_sided(p, parts.part), up, shift + up, name).await
         }
     }
 }
@@ -136,7 +134,10 @@ pub async fn truncate(p: &Party, x: &Share, shift: u32, name: impl AsRef<str>) -
     check(shift, 0)?;
     match p.rounding {
         Rounding::Probabilistic => probabilistic(p, x.parts(), shift, name.as_ref()).await,
-        Rounding::Nearest => nearest(p, x, 0, shift, name.as_ref()).await,
+        Rounding::Nearest => {
+            let known = async { Ok(x.two_sided(p.id)) };
+            nearest(p, x.shape(), known, 0, shift, name.as_ref()).await
+        }
     }
 }
 
@@ -159,6 +160,7 @@ const RHO_1: u8 = 6;
 const RHO_2: u8 = 7;
 const C_0: u8 = 8;
 const U_0: u8 = 9;
+const R_1: u8 = 10;
 
 /// Elements that are worked on at once, in the first-level cache; a multiple of 64.
 const PIECE: usize = 1024;
@@ -377,26 +379,63 @@ wide_fn! {
     }
 }
 
-/// The lowest `zeros` bits of x are known to be 0.
-async fn nearest(p: &Party, x: &Share, zeros: u32, shift: u32, name: &str) -> Result<Share> {
-    let n = x.len();
+/// A value in additive parts as [`Share::two_sided`] gives a replicated one: at party 0 without waiting, at the others after one round.
+async fn two_sided(p: &Party, mut z: Words) -> Result<Words> {
+    let (n, t) = (z.len(), p.call_id());
+    match p.id {
+        PartyId::P0 => {
+            p.stream(0).add(t, R, &mut z);
+            p.stream(1).add(t, R_1, &mut z);
+            return Ok(z);
+        }
+        PartyId::P1 => {
+            p.stream(1).sub(t, R_1, &mut z);
+            p.send(STEP, Neighbour::Next, |m| m.extend_from_slice(&z));
+            zip(&mut z, &p.receive(STEP, [0, n]).await.from(Neighbour::Next), u64::wrapping_add);
+        }
+        PartyId::P2 => {
+            if !planted(Fault::TruncateUnmasked) {
+                p.stream(0).sub(t, R, &mut z);
+            }
+            p.send(STEP, Neighbour::Previous, |m| m.extend_from_slice(&z));
+            zip(&mut z, &p.receive(STEP, [n, 0]).await.from(Neighbour::Previous), u64::wrapping_add);
+        }
+    }
+    Ok(z)
+}
+
+/// `sides`: the value's two summands, party 0's without waiting. Its lowest `zeros` bits are known to be 0.
+async fn nearest(
+    p: &Party,
+    (rows, cols): (usize, usize),
+    sides: impl Future<Output = Result<Words>>,
+    zeros: u32,
+    shift: u32,
+    name: &str,
+) -> Result<Share> {
+    let (n, width) = (rows * cols, shift - zeros);
     let half = if planted(Fault::HalfMissing) { 0 } else { 1 << (shift - 1) };
     let offset = OFFSET + half - (u64::from(planted(Fault::TiesDown)) << zeros);
-    // Party 0: x0. Parties 1 and 2: m = -x_2.
-    let mut known = x.two_sided(p.id);
-    match p.id {
-        PartyId::P0 => known.iter_mut().for_each(|v| *v = v.wrapping_add(offset)),
-        _ => known.iter_mut().for_each(|v| *v = v.wrapping_neg()),
-    }
+    // Party 0: x0. Parties 1 and 2: m.
+    let mut known = Words::default();
+    let planes = async {
+        known = sides.await?;
+        Ok(match p.id {
+            PartyId::P0 => {
+                known.iter_mut().for_each(|v| *v = v.wrapping_add(offset));
+                planes_of(&known.iter().map(|v| !v).collect::<Words>(), 1, n, zeros, width)
+            }
+            _ => {
+                known.iter_mut().for_each(|v| *v = v.wrapping_neg());
+                planes_of(&known, 1, n, zeros, width)
+            }
+        })
+    };
+    let last = two_sided_bits(p, &carry_of(p, planes, width, 1, n).await?);
+    // Not before both parties know: they note in the same order.
     if p.id != PartyId::P2 {
         p.note_truncation(name, shift, &known);
     }
-    let width = shift - zeros;
-    let planes = match p.id {
-        PartyId::P0 => planes_of(&known.iter().map(|v| !v).collect::<Words>(), 1, n, zeros, width),
-        _ => planes_of(&known, 1, n, zeros, width),
-    };
-    let last = two_sided_bits(p, &carry(p, &planes, width, 1, n).await?);
 
     let t = p.call_id();
     // last = c + l - 2 c l, c at party 0, l at parties 1 and 2; borrow = u w. Party 0 shares c, u and the rest of what it knows.
@@ -441,7 +480,7 @@ async fn nearest(p: &Party, x: &Share, zeros: u32, shift: u32, name: &str) -> Re
             (component_2, mine)
         }
     };
-    Ok(Share::new(x.rows, x.cols, own, next))
+    Ok(Share::new(rows, cols, own, next))
 }
 
 /// What party 1 or 2 multiplies in nearest rounding: m and the bits l that it knows, and its halves of c and u.
@@ -512,19 +551,20 @@ fn msb_words(values: &[u64], out: &mut [u64]) {
     }
 }
 
-/// Lanes in which numbers are packed: as many bits as they have, for every width is a sum of these.
-const LANES: [u32; 6] = [32, 16, 8, 4, 2, 1];
-
-/// Words of `n` packed numbers of `width` bits, piece by piece.
+/// Words of `n` packed numbers of `width` bits, piece by piece. A piece that is not a multiple of 64 is not packed: its last words would hold few bits,
+/// and messages are judged by their words.
 fn packed_words(n: usize, width: u32) -> usize {
     let (pieces, rest) = (n / PIECE, n % PIECE);
-    let lanes = LANES.into_iter().filter(|lane| width & lane != 0);
-    pieces * (PIECE / 64) * width as usize + lanes.map(|lane| (rest * lane as usize).div_ceil(64)).sum::<usize>()
+    let packed = |n: usize| n / 64 * width as usize;
+    pieces * packed(PIECE) + if rest.is_multiple_of(64) { packed(rest) } else { rest }
 }
 
 wide_fn! {
-    /// Appends the lowest `width` bits of every value of a piece, the lowest of them in the widest lane.
+    /// Appends the lowest `width` bits of every value of a piece, in lanes of the powers of two that make up the width: the lowest in the widest.
     fn pack(values: &[u64], width: u32, out: &mut Words) {
+        if !values.len().is_multiple_of(64) {
+            return out.extend_from_slice(values);
+        }
         #[inline(always)]
         fn lane<const IN_A_WORD: usize>(values: &[u64], from: &mut u32, width: u32, out: &mut Words) {
             let bits = 64 / IN_A_WORD as u32;
@@ -534,9 +574,7 @@ wide_fn! {
             let at = std::mem::replace(from, *from + bits);
             let kept = (1 << bits) - 1;
             let word = |c: &[u64]| c.iter().enumerate().fold(0, |w, (k, v)| w | (v >> at & kept) << (k as u32 * bits));
-            let (whole, rest) = values.as_chunks::<IN_A_WORD>();
-            out.extend(whole.iter().map(|c| word(c)));
-            out.extend((!rest.is_empty()).then(|| word(rest)));
+            out.extend(values.as_chunks::<IN_A_WORD>().0.iter().map(|c| word(c)));
         }
         let mut from = 0;
         lane::<2>(values, &mut from, width, out);
@@ -549,8 +587,11 @@ wide_fn! {
 }
 
 wide_fn! {
-    /// A piece that [`pack`] wrote; `words` may go on behind it.
+    /// A piece that [`pack`] wrote, of which the lowest `width` bits mean something; `words` may go on behind it.
     fn unpack(words: &[u64], width: u32, out: &mut [u64]) {
+        if !out.len().is_multiple_of(64) {
+            return out.copy_from_slice(&words[..out.len()]);
+        }
         #[inline(always)]
         fn lane<const IN_A_WORD: usize>(words: &mut &[u64], from: &mut u32, width: u32, out: &mut [u64]) {
             let bits = 64 / IN_A_WORD as u32;
@@ -559,7 +600,7 @@ wide_fn! {
             }
             let at = std::mem::replace(from, *from + bits);
             let kept = (1 << bits) - 1;
-            let (mine, rest) = words.split_at(out.len().div_ceil(IN_A_WORD));
+            let (mine, rest) = words.split_at(out.len() / IN_A_WORD);
             *words = rest;
             for (word, out) in mine.iter().zip(out.chunks_mut(IN_A_WORD)) {
                 out.iter_mut().enumerate().for_each(|(k, v)| *v |= (word >> (k as u32 * bits) & kept) << at);
@@ -723,11 +764,11 @@ mod tests {
                 assert!(n % 64 > 0 || packed.len() * 64 == n * width as usize, "{n} of {width} bits");
                 let mut back = vec![u64::MAX; n];
                 unpack(&packed, width, &mut back);
-                let kept: Vec<u64> = values.iter().map(|v| v & ((1 << width) - 1)).collect();
-                assert_eq!(back, kept, "{n} of {width} bits");
+                let low = |all: &[u64]| all.iter().map(|v| v & ((1 << width) - 1)).collect::<Vec<_>>();
+                assert_eq!(low(&back), low(&values), "{n} of {width} bits");
             }
         }
-        assert_eq!(packed_words(2 * PIECE + 65, 17), 32 * 17 + 17 + 2);
+        assert_eq!(packed_words(2 * PIECE + 65, 17), 32 * 17 + 65);
     }
 
     #[test]
