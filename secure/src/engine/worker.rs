@@ -86,7 +86,7 @@ pub enum Answer {
     /// A share of what was asked for.
     Share(Share),
     /// Shares of a head's results.
-    Head(HeadShares, Record),
+    Head(Box<HeadShares>, Record),
     /// Where the time went.
     Times(BTreeMap<Phase, Duration>),
 }
@@ -238,7 +238,7 @@ impl Worker {
             let out = heads::gradient(p, head, epsilon, &x, &y).await?;
             let probabilities = heads::probabilities(p, &out).await?;
             let loss = heads::loss(p, head, epsilon, &out, &x, &y).await?;
-            Ok(HeadShares { probabilities, gradient: out.gradient, loss })
+            Ok(Box::new(HeadShares { probabilities, gradient: out.gradient, loss }))
         });
         let record = p.record(false);
         Ok(Answer::Head(shares?, record))
