@@ -20,7 +20,7 @@ const SMALL: &[&str] = &[
     "--rounding",
     "prob",
     "--sides",
-    "model,f64",
+    "integer,real",
     "--epochs",
     "2",
 ];
@@ -126,7 +126,7 @@ fn cells_run_by_a_batch_system_and_merged_are_the_grid() {
     }));
     let text = succeeds(&["report", out]);
     assert!(
-        text.contains("Table 1") && text.contains("not finished: model relu-prob nearest; f64 relu-prob-cut"),
+        text.contains("Table 1") && text.contains("not finished: integer relu-prob nearest; real relu-prob-cut"),
         "{text}"
     );
     let report: Value = serde_json::from_slice(&fs::read(Path::new(out).join("report.json")).unwrap()).unwrap();
@@ -134,6 +134,7 @@ fn cells_run_by_a_batch_system_and_merged_are_the_grid() {
     for file in [
         "report.html",
         "table1.csv",
+        "sides.csv",
         "rates.csv",
         "table2.csv",
         "claims.csv",
@@ -144,6 +145,15 @@ fn cells_run_by_a_batch_system_and_merged_are_the_grid() {
     ] {
         assert!(fs::metadata(Path::new(out).join(file)).unwrap().len() > 0, "{file}");
     }
+    // Columns in the order of reading, the paper's beside ours; a grid of two epochs shows the second.
+    let table = fs::read_to_string(Path::new(out).join("table1.csv")).unwrap();
+    assert!(table.starts_with("layers,rounding,head,seeds,secure_seeds,ours.after_5"), "{table}");
+    assert!(table.lines().next().unwrap().contains("paper.after_5,paper.after_10,"), "{table}");
+    let first = &report["table1"][0];
+    assert!((1..=2).contains(&first["last"]["epoch"].as_u64().unwrap()) && first["paper"]["after_20"] == 92.4);
+    assert!(report["program"].as_str().unwrap().starts_with("difftest ") && text.contains("   epoch "), "{text}");
+    let cell: Value = serde_json::from_slice(&merged[ids[0]]).unwrap();
+    assert!(cell["program"].as_str().unwrap().starts_with("difftest ") && cell["machine"]["processor"].is_string());
     let html = fs::read_to_string(Path::new(out).join("report.html")).unwrap();
     assert!(html.contains("Error against its bound") && html.contains("layer1/dW, prob rounding"));
     assert!(report["nearness"].as_array().unwrap().iter().all(|n| n["outside"] == 0));
@@ -154,6 +164,41 @@ fn cells_run_by_a_batch_system_and_merged_are_the_grid() {
     // Nothing is mixed that does not belong together.
     let other = with(SMALL, &["--restarts", "1", "--resume", "--out"]);
     assert!(refuses(&[&other[..], &[out]].concat()).contains("restarts 1 against 9"));
+    // Another data set, asked for cells of other names.
+    let other = ["--rows", "255", "--hidden", "16", "--seeds", "2", "--layers", "1", "--resume", "--out", out];
+    assert!(refuses(&other).contains("another setup (data "));
+}
+
+#[test]
+fn seeds_are_a_list_and_a_rate_can_be_the_only_one() {
+    let list = |args: &[&str]| {
+        let text =
+            succeeds(&[&["--list", "--layers", "2", "--heads", "relu-grad", "--rounding", "prob"], args].concat());
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        list(&["--sides", "integer,real", "--seeds", "2,5"]),
+        [
+            "integer-relu-grad-l2-prob-s2-e20",
+            "integer-relu-grad-l2-prob-s5-e20",
+            "real-relu-grad-l2-s2-e20",
+            "real-relu-grad-l2-s5-e20"
+        ]
+    );
+    assert_eq!(
+        list(&["--sides", "integer", "--published", "--rate-units", "128"]),
+        ["integer-relu-grad-l2-prob-s1-e20-r128", "integer-relu-grad-code-l2-prob-s1-e20-r128"]
+    );
+    // Both train, and so do other settings than the paper's.
+    let (_keep, out) = folder();
+    let few = ["--rows", "128", "--hidden", "8", "--layers", "2", "--heads", "relu-grad", "--rounding", "prob"];
+    let more = ["--sides", "integer", "--published", "--rate-units", "128", "--epochs", "1", "--out", out];
+    let set = ["--batch", "32", "--epsilon", "0.25", "--momentum", "0.5", "--lr", "0.02"];
+    let text = succeeds(&[&few[..], &more, &set].concat());
+    assert_eq!(text.lines().filter(|l| l.contains("rate 0.001953125 (attempt 1)")).count(), 2, "{text}");
+    let report: Value = serde_json::from_slice(&fs::read(Path::new(out).join("report.json")).unwrap()).unwrap();
+    let setup = ["batch", "epsilon", "momentum", "learning_rate"].map(|s| report["setup"][s].as_f64().unwrap());
+    assert_eq!(setup, [32.0, 0.25, 0.5, 0.02]);
 }
 
 /// The file of results is the whole grid: the tables made from it are those made from the cells.
@@ -164,7 +209,10 @@ fn one_file_says_what_the_cells_say() {
     let file = format!("{out}/results.json");
     let from_cells = succeeds(&["table", out, "--save", &file]);
     assert_eq!(succeeds(&["table", &file]), from_cells);
-    assert!(from_cells.contains("| 2 | prob | relu-prob, 2 epochs | "), "{from_cells}");
+    assert!(from_cells.contains("| prob, relu-prob | 1 (0 secure) | –; epoch "), "{from_cells}");
+    let again = format!("{out}/again");
+    succeeds(&["merge", &file, "--out", &again]);
+    assert_eq!(succeeds(&["table", &again]), from_cells);
     fs::write(&file, "{}").unwrap();
     assert!(refuses(&["table", &file]).contains("no record of results"));
     assert!(refuses(&["table", out, "--update", &file]).contains("add them"));
@@ -197,7 +245,7 @@ fn documents_are_in_step_with_their_results() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let (stale, name) = (dir.path().join("stale.md"), "tests/paper/small.json");
     let small = fs::read_to_string(Path::new(ROOT).join("tests/paper/small.md")).unwrap();
-    fs::write(&stale, small.replacen("trains", "fails", 1)).unwrap();
+    fs::write(&stale, small.replacen("integer", "other", 1)).unwrap();
     let stale = stale.to_str().unwrap();
     assert!(in_step(stale, name).unwrap_err().contains("--update"));
     let json = Path::new(ROOT).join(name);
@@ -206,19 +254,49 @@ fn documents_are_in_step_with_their_results() {
 }
 
 #[test]
-fn the_readme_is_in_step_with_the_committed_results() {
-    const RESULTS: &str = "fixtures/paper/results.json";
-    let root = Path::new(ROOT);
-    if root.join(RESULTS).exists() {
-        in_step("README.md", RESULTS).unwrap();
-    } else {
-        let readme = fs::read_to_string(root.join("README.md")).unwrap();
-        assert_eq!(
-            between_markers(&readme),
-            "The complete grid has not been run yet; no result of it is claimed here.",
-            "the README claims results that are not committed: write {RESULTS} with difftest paper table DIR --save"
-        );
+fn the_papers_page_is_in_step_with_the_committed_results() {
+    in_step("docs/paper.md", "fixtures/paper/results.json").unwrap();
+}
+
+/// On a page of 120 columns no line of text wraps, and no cell of a table more than twice.
+#[test]
+fn the_papers_page_is_readable() {
+    let text = fs::read_to_string(Path::new(ROOT).join("docs/paper.md")).unwrap();
+    for line in text.lines() {
+        if line.starts_with('|') {
+            let cells: Vec<_> = line.trim_matches('|').split('|').map(|c| c.trim().chars().count()).collect();
+            // Columns share the page by their content, none narrower than its longest word.
+            let lines = cells.iter().map(|c| c.div_ceil((120 / cells.len()).max(1))).max().unwrap_or(0);
+            assert!(lines <= 3, "{lines} lines: {line}");
+        } else {
+            assert!(line.chars().count() <= 120, "{line}");
+        }
     }
+}
+
+/// The paper has a figure for each of its rows, and the page shows it.
+#[test]
+fn the_papers_page_shows_every_figure_of_the_paper() {
+    let text = fs::read_to_string(Path::new(ROOT).join("docs/paper.md")).unwrap();
+    let table = fixtures::paper::table1();
+    for row in &table.rows {
+        let figures: Vec<_> = row.accuracy.iter().flatten().map(|a| format!("{a:.1}")).collect();
+        let figures = if row.diverges { "⊥".into() } else { figures.join(" / ") };
+        let name = format!("| {}, {} | ", row.rounding, row.head);
+        let depth = text.split(if row.layers == 1 {
+            "\n| 1 layer |"
+        } else if row.layers == 2 {
+            "\n| 2 layers |"
+        } else {
+            "\n| 3 layers |"
+        });
+        let depth = depth.last().unwrap().split("\n\n").next().unwrap();
+        assert!(depth.lines().any(|l| l.starts_with(&name) && l.contains(&format!("| {figures} |"))), "{row:?}");
+    }
+    for claim in ["not tested", "holds", "does not hold"] {
+        assert!(text.contains(&format!(": {claim}\n")), "{claim}");
+    }
+    assert!(!text.contains("PASS") && !text.contains("FAIL"), "words of checks");
 }
 
 #[test]
@@ -226,11 +304,14 @@ fn what_cannot_be_is_refused_in_one_line() {
     let (_keep, out) = folder();
     for (args, words) in [
         (&["--epochs", "0"][..], "--epochs is 0"),
-        (&["--seeds", "0"], "--seeds is 0"),
+        (&["--batch", "0"], "--batch is 0"),
+        (&["--rate-units", "0"], "--rate-units is 0"),
+        (&["--lr", "-1", "--rows", "9"], "learning rate"),
+        (&["--epsilon", "2", "--rows", "9"], "epsilon"),
         (&["--rows", "0"], "--rows is 0"),
         (&["--layers", "0"], "depths are 1 to 64"),
         (&["--cell", "75", "--rows", "1"], "cells 0 to 74"),
-        (&["--cell", "f64-softmax"], "--list"),
+        (&["--cell", "real-softmax"], "--list"),
         (&["--velocity-bits", "13", "--rows", "9"], "extra velocity bits"),
         (&["report", "/nonexistent"], "no folder of cells"),
         (&["merge", "/nonexistent"], "no folder of cells"),
@@ -268,6 +349,17 @@ fn secure_cells_have_costs_and_time() {
     let report: Value = serde_json::from_slice(&fs::read(Path::new(out).join("report.json")).unwrap()).unwrap();
     let steps: Vec<_> = report["protocols"].as_array().unwrap().iter().filter(|p| p["protocol"] == "all").collect();
     assert_eq!(steps.len(), 4);
+    let seconds = report["table1"].as_array().unwrap();
+    assert!(seconds.iter().all(|row| row["cpu_seconds"].as_f64().unwrap() >= 0.0 && row["paper_seconds"].is_number()));
+    let untimed = "fewer than 20 whole epochs";
+    assert!(seconds.iter().all(|row| row["untimed"] == untimed && row["machine"].is_string()), "{seconds:?}");
+    assert!(
+        report["claims"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|c| !c["name"].as_str().unwrap().starts_with("saving") || c["verdict"] == "not-tested")
+    );
     assert!(steps.iter().all(|s| s["rounds"].as_f64().unwrap() > 10.0 && s["bytes"].as_f64().unwrap() > 1e4));
     let html = fs::read_to_string(Path::new(out).join("report.html")).unwrap();
     assert!(html.contains("Accuracy against secure seconds") && html.contains("Drift between the sides"));
@@ -324,7 +416,8 @@ fn browser() -> Option<PathBuf> {
     found
 }
 
-/// On a phone and on a desk: nothing is wider than the screen, every plot has an area, text can be told from its background.
+/// On a phone and on a desk: nothing is wider than the screen, every plot has an area, text can be told from its
+/// background.
 fn renders(browser: &Path, dir: &Path) {
     let html = fs::read_to_string(dir.join("report.html")).unwrap();
     let measure = "<script>const s = getComputedStyle(document.body), r = [...document.querySelectorAll('figure svg')].map(v => v.getBoundingClientRect());\
@@ -351,8 +444,9 @@ fn renders(browser: &Path, dir: &Path) {
     }
 }
 
-/// Nearest rounding tosses no coins: on all of MNIST and over all epochs the parties must predict what the integer model predicts, row for row as far as
-/// the number of hits tells, for as long as the model's operands stay inside their ranges. An attempt ends with the epoch in which they do not.
+/// Nearest rounding tosses no coins: on all of MNIST and over all epochs the parties must predict what the integer model
+/// predicts, row for row as far as the number of hits tells, for as long as the model's operands stay inside their
+/// ranges. An attempt ends with the epoch in which they do not.
 #[test]
 fn in_the_committed_results_nearest_rounding_agrees_with_the_integer_model_in_every_epoch() {
     let file = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/paper/results.json")).unwrap();
@@ -361,7 +455,7 @@ fn in_the_committed_results_nearest_rounding_agrees_with_the_integer_model_in_ev
         results["cells"].as_array().unwrap().iter().map(|c| (c["id"].as_str().unwrap(), &c["attempts"])).collect();
     let (mut pairs, mut epochs) = (0, 0);
     for (id, secure) in cells.iter().filter(|(id, _)| id.starts_with("secure-") && id.contains("-nearest-")) {
-        let model = cells[id.replacen("secure", "model", 1).as_str()];
+        let model = cells[id.replacen("secure", "integer", 1).as_str()];
         let (secure, model) = (secure.as_array().unwrap(), model.as_array().unwrap());
         let leaves = |attempt: &Value| !attempt["violations"].as_object().unwrap().is_empty();
         // What a wrapped number does to accuracy is chance: the parties may go on at a rate that the model gives up.

@@ -34,7 +34,7 @@ impl Chance {
     /// Accuracy below this is chance: a tenth more than the share, or where there is less room above it, a tenth of that. For ten balanced classes
     /// this is the 11 % of the source paper's code.
     pub fn level(&self) -> f64 {
-        self.share + 0.1 * self.share.min(1.0 - self.share)
+        self.share + self.share.min(1.0 - self.share) / 10.0
     }
 
     /// Accuracy up to this cannot be told from chance on so few rows: three standard errors above the share.

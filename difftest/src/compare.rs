@@ -147,16 +147,19 @@ pub fn real(units: i64, scale: u32) -> f64 {
 
 /// The verdict on every element, row-major.
 pub fn verdicts(real_side: &Array2<f64>, units: &Array2<i64>, scale: u32, bounded: &Bounded) -> Vec<Verdict> {
-    let value = |flat: usize| {
-        let columns = units.ncols();
-        real(units[[flat / columns, flat % columns]], scale)
-    };
+    verdicts_of_reals(real_side, &units.mapv(|u| real(u, scale)), bounded)
+}
+
+/// The verdict on every element of a side whose values are given as reals, row-major.
+pub fn verdicts_of_reals(real_side: &Array2<f64>, other: &Array2<f64>, bounded: &Bounded) -> Vec<Verdict> {
+    let columns = other.ncols();
+    let value = |flat: usize| other[[flat / columns, flat % columns]];
     let mut verdicts: Vec<_> = real_side
         .iter()
-        .zip(units)
+        .zip(other)
         .zip(&bounded.radius)
-        .map(|((&r, &u), &bound)| {
-            let error = (real(u, scale) - r).abs();
+        .map(|((&r, &o), &bound)| {
+            let error = (o - r).abs();
             if error == 0.0 {
                 Verdict::Equal
             } else if error <= bound && bound.is_finite() {
@@ -169,7 +172,7 @@ pub fn verdicts(real_side: &Array2<f64>, units: &Array2<i64>, scale: u32, bounde
     for ambiguity in &bounded.ambiguous {
         let branch = ambiguity.branch_of(value);
         for (&flat, &jumps) in ambiguity.elements.iter().zip(&ambiguity.jumps) {
-            let at = [flat / units.ncols(), flat % units.ncols()];
+            let at = [flat / columns, flat % columns];
             let bound = bounded.radius[at];
             match branch {
                 Some(branch) if jumps => {

@@ -7,6 +7,7 @@
 
 pub mod battery;
 pub mod cause;
+pub mod from_file;
 pub mod lab;
 pub mod training;
 pub mod world;
@@ -55,13 +56,26 @@ pub struct Matrix {
     pub explained: usize,
 }
 
-/// Plants nothing again when it goes, whatever happened.
-struct Planted;
+/// A planted fault. Plants nothing again when it goes, whatever happened.
+#[derive(Debug)]
+pub struct Planted;
 
 impl Planted {
-    fn new(fault: Fault) -> Self {
+    /// Plants a fault in the whole process.
+    pub fn new(fault: Fault) -> Self {
         plant(Some(fault));
         Planted
+    }
+
+    /// Plants a fault by its name.
+    ///
+    /// # Errors
+    /// A name that is no fault.
+    pub fn named(name: &str) -> Result<Self, Error> {
+        let names: Vec<_> = Fault::ALL.iter().map(|f| f.name()).collect();
+        let fault = Fault::ALL.iter().find(|f| f.name() == name);
+        let refuse = || Error::Usage(format!("--fault {name} is no fault; choose one of {}", names.join(", ")));
+        Ok(Self::new(*fault.ok_or_else(refuse)?))
     }
 }
 

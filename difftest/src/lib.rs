@@ -34,6 +34,7 @@ pub mod explain;
 pub mod failure;
 #[cfg(feature = "faults")]
 pub mod faults;
+pub mod foreign;
 pub mod functions;
 pub mod generate;
 pub mod golden;
@@ -50,3 +51,4 @@ pub mod statistics;
 pub mod terminal;
 pub mod threads;
 pub mod timing;
+pub mod trace;

@@ -1,23 +1,38 @@
-//! The evaluation of the source paper (Keller and Sun, arXiv 2011.11202, section 4), repeated: a grid of training runs, its tables, its claims.
+//! The evaluation of the source paper (Keller and Sun, arXiv 2011.11202, section 4), repeated: a grid of training runs,
+//! its tables, its claims.
 //!
-//! * *cell*: one training run, side x head x layers x rounding x seed ([`cell`]); cells are independent, so any batch system can spread them.
+//! * *cell*: one training run, side x head x layers x rounding x seed ([`cell`]); cells are independent, so any batch
+//!   system can spread them.
 //! * *attempt*: what one cell did at one learning rate; the paper's rule starts another at half the rate ([`train`]).
-//! * [`side`]: the three sides as this loop sees them; [`sketch`]: weights small enough to keep, so that drift can be told afterwards.
-//! * [`store`]: a folder of finished cells; [`grid`]: which there are, and running those that are missing.
-//! * [`table1`], [`table2`], [`claims`]: what follows from finished cells, and from nothing else; [`result`] puts it together.
-//! * [`record`]: all cells in one compact file; [`readme`]: the tables that are made from it.
+//! * [`side`]: the three sides as this loop sees them; [`published`]: where the paper's code differs from its formulas;
+//!   [`machine`]: what seconds depend on.
+//! * [`sketch`]: weights small enough to keep, so that drift can be told afterwards.
+//! * [`store`]: a folder of finished cells; [`record`]: all cells in one compact file; [`grid`]: which there are, and
+//!   running those that are missing.
+//! * [`table1`], [`compared`], [`table2`], [`claims`], [`explain`]: what follows from finished cells, and from nothing
+//!   else.
+//! * [`result`] puts it together; [`text`], [`document`], `page` and [`csv`] show it, [`report`] writes the files.
 
 pub mod cell;
 pub mod claims;
+pub mod compared;
+pub mod csv;
+pub mod document;
+pub mod explain;
 pub mod grid;
-pub mod readme;
+pub mod machine;
+#[cfg(feature = "html")]
+pub mod page;
+pub mod published;
 pub mod record;
+pub mod report;
 pub mod result;
 pub mod side;
 pub mod sketch;
 pub mod store;
 pub mod table1;
 pub mod table2;
+pub mod text;
 pub mod train;
 
 pub use cell::{Cell, Id, Setup, Side};

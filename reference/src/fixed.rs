@@ -39,7 +39,7 @@ pub mod truncate;
 
 pub use error::ModelError;
 pub use heads::HeadUnits;
-pub use model::Model;
+pub use model::{HeadGradient, Model};
 pub use monitor::{Monitor, Violation};
 pub use parameters::{LayerUnits, LayerValues, Parameters};
 pub use tape::{Coins, Replayed, Rounded, Tape};

@@ -2,6 +2,8 @@
 
 pub mod advise;
 pub mod check;
+pub mod check_trace;
+pub mod export_trace;
 pub mod faults;
 pub mod fixtures;
 pub mod functions;
@@ -63,6 +65,10 @@ enum Command {
     Functions(functions::Args),
     /// Repeat the source paper's evaluation: tables, claims, curves
     Paper(paper::Args),
+    /// Judge another engine's training steps from a trace file: rounding, approximation, wrap-around or fault, and where first
+    Check(check_trace::Args),
+    /// Write steps of this program's own secure engine as a trace file
+    ExportTrace(export_trace::Args),
     /// Write a completion script for a shell to standard output
     Completions(manual::Completions),
     /// Write the manual page, or with --dir one of every command
@@ -143,6 +149,8 @@ pub fn main() -> ExitCode {
         Some(Command::Advise(args)) => advise::run(args),
         Some(Command::Replay(args)) => replay::run(args),
         Some(Command::Paper(args)) => paper::run(args),
+        Some(Command::Check(args)) => check_trace::run(args),
+        Some(Command::ExportTrace(args)) => export_trace::run(args),
         Some(Command::Completions(args)) => manual::completions(&args),
         Some(Command::Man(args)) => manual::man(&args),
     });

@@ -68,7 +68,11 @@ pub struct HeadRules {
 impl HeadRules {
     /// The rules of fixed point under `spec`: values are multiples of a unit, eps is rounded up.
     pub fn fixed(spec: &TrainSpec) -> Self {
-        let errors = Errors::new(spec.rounding, spec.fixed);
+        Self::with(spec, Errors::new(spec.rounding, spec.fixed))
+    }
+
+    /// The rules of a fixed-point arithmetic whose functions have these errors; of `spec` only the head, eps and the format count.
+    pub fn with(spec: &TrainSpec, errors: Errors) -> Self {
         let smallest_yes = match spec.head {
             Head::ReluProb => encoding::epsilon(spec).promised(),
             Head::ReluProbCut => encoding::epsilon(spec).promised() + errors.unit,

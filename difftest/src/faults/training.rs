@@ -15,7 +15,7 @@ use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec
 use secure::fault::Cause;
 
 /// `n` rows of 4 x 4 images with a bright spot that depends on the label.
-fn data(rng: &mut ChaCha12Rng, n: usize) -> Dataset {
+pub(super) fn data(rng: &mut ChaCha12Rng, n: usize) -> Dataset {
     let mut split = |rows: usize| {
         let labels: Vec<u8> = (0..rows).map(|_| rng.random_range(0..10)).collect();
         let image = |l: u8, k: usize, rng: &mut ChaCha12Rng| {
@@ -27,7 +27,7 @@ fn data(rng: &mut ChaCha12Rng, n: usize) -> Dataset {
     Dataset { train: split(n), test: split(10) }
 }
 
-fn spec(head: Head, rounding: Rounding, layers: usize, hidden: usize, batch: usize) -> TrainSpec {
+pub(super) fn spec(head: Head, rounding: Rounding, layers: usize, hidden: usize, batch: usize) -> TrainSpec {
     TrainSpec {
         network: NetworkSpec::dense(16, hidden, 10, layers),
         head,

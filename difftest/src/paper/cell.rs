@@ -1,5 +1,6 @@
 //! One cell: what identifies it, what it has in common with the others, what it found.
 
+use super::machine::Machine;
 use crate::check::divergence::Verdict;
 use crate::error::Error;
 use crate::statistics::median;
@@ -9,8 +10,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// Version of a cell's file: raised when a field changes its meaning or goes away.
-pub const SCHEMA: u32 = 1;
+/// Version of a cell's file: raised when a field changes its meaning or goes away. Files of version 1, which called the
+/// sides `model` and `f64`, are read as well.
+pub const SCHEMA: u32 = 2;
+
+/// Whether this program reads files of that version.
+pub fn readable(schema: u32) -> bool {
+    (1..=SCHEMA).contains(&schema)
+}
 
 /// Layers of the deepest network.
 pub const MOST_LAYERS: usize = 64;
@@ -22,21 +29,23 @@ pub enum Side {
     /// Three parties on shares.
     Secure,
     /// The integer model with coins of its own.
-    Model,
+    #[serde(alias = "model")]
+    Integer,
     /// Real numbers; has no rounding.
-    F64,
+    #[serde(alias = "f64")]
+    Real,
 }
 
 impl Side {
     /// All, in the order of the tables.
-    pub const ALL: [Side; 3] = [Side::Secure, Side::Model, Side::F64];
+    pub const ALL: [Side; 3] = [Side::Secure, Side::Integer, Side::Real];
 
     /// The name on the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Side::Secure => "secure",
-            Side::Model => "model",
-            Side::F64 => "f64",
+            Side::Integer => "integer",
+            Side::Real => "real",
         }
     }
 }
@@ -46,6 +55,9 @@ impl fmt::Display for Side {
         f.pad(self.name())
     }
 }
+
+/// Learning rates of [`Id::rate`] are multiples of this.
+pub const RATE_UNIT: f64 = 1.0 / 65_536.0;
 
 /// What tells one cell from another. Its text, `secure-softmax-l2-prob-s1-e20`, names its file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -57,7 +69,10 @@ pub struct Id {
     pub head: Head,
     /// Dense layers.
     pub layers: usize,
-    /// Rounding of truncations; none for f64.
+    /// Whether `relu-grad` is computed in the order of the paper's published code ([`super::published`]).
+    #[serde(default)]
+    pub code: bool,
+    /// Rounding of truncations; none for real numbers.
     pub rounding: Option<Rounding>,
     /// Of batches and initial weights. The parties' coins are the operating system's.
     pub seed: u64,
@@ -65,29 +80,71 @@ pub struct Id {
     pub epochs: usize,
     /// Extra fractional bits of the velocity.
     pub velocity_bits: u32,
+    /// The only learning rate that is tried, in units of 2^-16; without it, the setup's first rate and its halves.
+    #[serde(default)]
+    pub rate: Option<u32>,
 }
 
 impl Id {
     /// Sorts as the tables do: `prob` before `nearest`, heads in their order.
     pub fn order(&self) -> impl Ord + use<> {
         let rounding = Rounding::ALL.iter().position(|r| Some(*r) == self.rounding);
-        (self.velocity_bits, self.epochs, self.side, self.layers, rounding, self.head, self.seed)
+        let variant = (self.rate, self.velocity_bits, self.epochs);
+        (variant, self.side, self.layers, rounding, self.head, self.code, self.seed)
+    }
+
+    /// The head's name; `relu-grad-code` is `relu-grad` in the order of the published code.
+    pub fn head_name(&self) -> String {
+        format!("{}{}", self.head, if self.code { CODE } else { "" })
+    }
+
+    /// The same configuration on another side.
+    pub fn on(&self, side: Side) -> Id {
+        let real = side == Side::Real;
+        let velocity_bits = if real { 0 } else { self.velocity_bits };
+        let rounding = self.rounding.filter(|_| !real);
+        Id { side, rounding, velocity_bits, code: self.code && !real, ..self.clone() }
     }
 }
 
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}-l{}", self.side, self.head, self.layers)?;
+        write!(f, "{}-{}-l{}", self.side, self.head_name(), self.layers)?;
         self.rounding.map_or(Ok(()), |r| write!(f, "-{r}"))?;
         write!(f, "-s{}-e{}", self.seed, self.epochs)?;
-        if self.velocity_bits > 0 { write!(f, "-v{}", self.velocity_bits) } else { Ok(()) }
+        if self.velocity_bits > 0 {
+            write!(f, "-v{}", self.velocity_bits)?;
+        }
+        self.rate.map_or(Ok(()), |r| write!(f, "-r{r}"))
     }
+}
+
+/// What the name of a head ends in that is computed in the order of the published code.
+const CODE: &str = "-code";
+
+/// What files of the first version called the sides.
+const FIRST_NAMES: [(&str, Side); 2] = [("model", Side::Integer), ("f64", Side::Real)];
+
+/// A name of the first version as it is written today; others as they are.
+fn renamed(text: &str) -> String {
+    let old = |(old, side): (&str, Side)| {
+        text.strip_prefix(old).filter(|rest| rest.starts_with('-')).map(|rest| format!("{side}{rest}"))
+    };
+    FIRST_NAMES.into_iter().find_map(old).unwrap_or_else(|| text.into())
+}
+
+/// A cell's name in the first version.
+pub(super) fn first_version(id: &Id) -> String {
+    let name = id.to_string();
+    let old = FIRST_NAMES.into_iter().find(|(_, side)| *side == id.side);
+    old.map_or(name.clone(), |(old, side)| format!("{old}{}", &name[side.name().len()..]))
 }
 
 impl FromStr for Id {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(given: &str) -> Result<Self, String> {
+        let text = &renamed(given);
         let parse = || {
             let (side, rest) = text.split_once('-')?;
             let mut parts: Vec<_> = rest.split('-').collect();
@@ -97,26 +154,33 @@ impl FromStr for Id {
                 parts.pop();
                 Some(value)
             };
+            let rate = number('r');
             let velocity_bits = number('v').unwrap_or(0);
             let (epochs, seed) = (number('e')?, number('s')?);
             let rounding = Rounding::ALL.into_iter().find(|r| parts.last() == Some(&r.name()));
             parts.truncate(parts.len() - usize::from(rounding.is_some()));
             let layers = parts.pop()?.strip_prefix('l')?.parse().ok()?;
+            let name = parts.join("-");
+            let (head, code) = name.strip_suffix(CODE).map_or((name.as_str(), false), |head| (head, true));
             let id = Id {
                 side: Side::ALL.into_iter().find(|s| s.name() == side)?,
-                head: Head::ALL.into_iter().find(|h| h.name() == parts.join("-"))?,
+                head: Head::ALL.into_iter().find(|h| h.name() == head)?,
+                code,
                 layers,
                 rounding,
                 seed,
                 epochs: usize::try_from(epochs).ok()?,
                 velocity_bits: u32::try_from(velocity_bits).ok()?,
+                rate: rate.map(|r| u32::try_from(r).ok()).map_or(Some(None), |r| r.map(Some))?,
             };
-            let possible = (1..=MOST_LAYERS).contains(&id.layers) && id.epochs > 0;
-            // One spelling each: f64 has no rounding, the others have one, and `-v0` is not written.
-            (possible && id.to_string() == text && rounding.is_none() == (id.side == Side::F64)).then_some(id)
+            let possible = (1..=MOST_LAYERS).contains(&id.layers) && id.epochs > 0 && id.rate != Some(0);
+            let variant = !id.code || (id.side == Side::Integer && id.head == Head::ReluGrad);
+            // One spelling each: real numbers have no rounding, the others have one, and `-v0` is not written.
+            let spelt = id.to_string() == *text && rounding.is_none() == (id.side == Side::Real);
+            (possible && variant && spelt).then_some(id)
         };
         parse().ok_or_else(|| {
-            format!("{text:?} is no cell; cells look like secure-softmax-l2-prob-s1-e20, --list shows them")
+            format!("{given:?} is no cell; cells look like secure-softmax-l2-prob-s1-e20, --list shows them")
         })
     }
 }
@@ -150,7 +214,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The specification of a cell at a learning rate. The f64 side takes its regulariser and the encoding of its start from the format.
+    /// The specification of a cell at a learning rate. The real side takes its regulariser and the encoding of its
+    /// start from the format.
     ///
     /// # Errors
     /// The first limit that is broken; a rate that rounds to 0 in fixed point is one.
@@ -172,6 +237,11 @@ impl Setup {
         Ok(spec)
     }
 
+    /// The learning rate of a cell's first attempt.
+    pub fn first_rate(&self, id: &Id) -> f64 {
+        id.rate.map_or(self.learning_rate, |r| f64::from(r) * RATE_UNIT)
+    }
+
     /// The first setting in which two setups differ: its name and both values.
     pub fn difference(&self, other: &Setup) -> Option<String> {
         let fields = |s| serde_json::to_value(s).ok().and_then(|v| v.as_object().cloned()).unwrap_or_default();
@@ -182,15 +252,25 @@ impl Setup {
     }
 }
 
-/// One pass over the training rows. What a side does not look at is `None`; [`f64::MAX`] stands for anything that is not finite.
+/// One pass over the training rows. What a side does not look at is `None`; [`f64::MAX`] stands for anything that is
+/// not finite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
     /// Steps taken: fewer than a whole epoch only where the integer model left its range.
     pub steps: usize,
-    /// Wall-clock seconds of training alone: evaluation, opening and looking are not in it. Only secure cells have the machine for themselves.
+    /// Wall-clock seconds of training alone: evaluation, opening and looking are not in it. Only secure cells have the
+    /// machine for themselves.
     pub seconds: f64,
-    /// Secure side, its first [`super::train::PAIRED`] epochs: wall-clock seconds of the same steps in f64 without probes, taken in turn with them on
-    /// the otherwise idle machine, each batch made ready before the clock starts.
+    /// Secure side: processor seconds of this process in that time, all threads.
+    #[serde(default)]
+    pub cpu_seconds: Option<f64>,
+    /// Secure side: processor seconds that the machine's other processes took in that time. On a quiet machine they are
+    /// few.
+    #[serde(default)]
+    pub other_cpu_seconds: Option<f64>,
+    /// Secure side, its first [`super::train::PAIRED`] epochs: wall-clock seconds of the same steps in real numbers
+    /// without probes, taken in turn with them on the otherwise idle machine, each batch made ready before the clock
+    /// starts.
     pub plain_seconds: Option<f64>,
     /// Test rows classified correctly at its end.
     pub correct: usize,
@@ -200,8 +280,8 @@ pub struct Epoch {
     pub infinite_losses: Option<usize>,
     /// Largest mean loss of a batch, over its finite rows.
     pub largest_batch_loss: Option<f64>,
-    /// Largest |logit|, real: of the training rows at any step, or on the secure side of the test rows at the end of the epoch, computed in f64 from
-    /// the opened weights.
+    /// Largest |logit|, real: of the training rows at any step, or on the secure side of the test rows at the end of
+    /// the epoch, computed in real numbers from the opened weights.
     pub largest_logit: Option<f64>,
     /// Largest |weight| or |bias|, real: after any step, or on the secure side at the end of the epoch.
     pub largest_weight: Option<f64>,
@@ -209,8 +289,8 @@ pub struct Epoch {
     pub largest_gradient: Option<f64>,
     /// Units of each hidden layer that were not positive for any row (the same rows as for the logits).
     pub dead_units: Vec<usize>,
-    /// Integer model: error against f64 and its proven bound in one step from the weights at its end, on its first batch, inside the range; by tensor
-    /// (`logits`, `head_gradient`, `layerN/dW`).
+    /// Integer model: error against real numbers and its proven bound in one step from the weights at its end, on its
+    /// first batch, inside the range; by tensor (`logits`, `head_gradient`, `layerN/dW`).
     pub nearness: BTreeMap<String, Nearness>,
     /// The weights at its end ([`super::sketch`]); empty if one is not finite.
     pub sketch: Vec<f32>,
@@ -226,7 +306,7 @@ impl Epoch {
 /// How near one tensor of a step came to its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Nearness {
-    /// Largest |integer model - f64|, units of 2^-f.
+    /// Largest |integer model - real numbers|, units of 2^-f.
     pub error: f64,
     /// The bound of that element, units of 2^-f.
     pub bound: f64,
@@ -277,25 +357,6 @@ pub struct Cost {
     pub by_protocol: BTreeMap<String, Sent>,
 }
 
-/// Where it ran: what timings depend on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Machine {
-    /// Processors that this process may use.
-    pub cpus: usize,
-    /// Matrix kernel of the secure side.
-    pub kernel: String,
-}
-
-impl Machine {
-    /// This one.
-    pub fn here() -> Self {
-        Machine {
-            cpus: std::thread::available_parallelism().map_or(1, usize::from),
-            kernel: secure::kernel::Kernel::select().map_or_else(|e| e.to_string(), |k| k.name().into()),
-        }
-    }
-}
-
 /// A finished cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
@@ -311,6 +372,9 @@ pub struct Cell {
     pub cost: Option<Cost>,
     /// Where.
     pub machine: Machine,
+    /// Name and version of the program that trained it.
+    #[serde(default = "super::machine::unrecorded")]
+    pub program: String,
 }
 
 impl Cell {
@@ -324,8 +388,8 @@ impl Cell {
         self.last().ended.is_none()
     }
 
-    /// Whether it also learnt something: accuracy at the end is at least twice chance. (A network that always says "1" has 11.35 % on
-    /// MNIST, which the paper's rule lets pass.)
+    /// Whether it also learnt something: accuracy at the end is at least twice chance. (A network that always says "1"
+    /// has 11.35 % on MNIST, which the paper's rule lets pass.)
     pub fn trains(&self) -> bool {
         let end = self.last().epochs.last().map_or(0.0, |e| e.accuracy(&self.setup));
         self.survived() && end >= 2.0 / self.setup.classes as f64
@@ -342,22 +406,97 @@ impl Cell {
         self.attempts.iter().flat_map(|a| &a.epochs).filter(move |e| e.steps == whole)
     }
 
-    /// Median of the seconds of an epoch and its standard error, whole epochs of all attempts: other work on the machine only ever adds.
+    /// Median of the seconds of an epoch and its standard error, whole epochs of all attempts: other work on the
+    /// machine only ever adds.
     pub fn seconds_per_epoch(&self) -> Option<(f64, f64)> {
         median_and_error(&self.whole_epochs().map(|e| e.seconds).collect::<Vec<_>>())
     }
 
-    /// Seconds of the whole epochs that both this side and f64 in turn with it were timed in: this side, f64.
+    /// Whether its seconds are worth comparing: a grid's full length, at the only rate, on an otherwise idle machine;
+    /// or why not.
+    ///
+    /// # Errors
+    /// The reason.
+    pub fn timed(&self) -> Result<(), Untimed> {
+        if self.whole_epochs().count() < LEAST_EPOCHS {
+            return Err(Untimed::Short);
+        }
+        let spent: Option<Vec<(f64, f64)>> =
+            self.whole_epochs().map(|e| Some((e.other_cpu_seconds?, e.seconds))).collect();
+        let Some(spent) = spent else { return Err(Untimed::NotMeasured) };
+        // Half of the epochs undisturbed is what their median needs.
+        let quiet = |&&(other, seconds): &&(f64, f64)| other <= QUIET * seconds * self.machine.cpus as f64;
+        if spent.iter().filter(quiet).count() * 2 > spent.len() { Ok(()) } else { Err(Untimed::Busy) }
+    }
+
+    /// Seconds of the whole epochs that both this side and real numbers in turn with it were timed in: this side, real
+    /// numbers.
     pub fn paired_seconds(&self) -> impl Iterator<Item = (f64, f64)> {
         self.whole_epochs().filter_map(|e| Some((e.seconds, e.plain_seconds.filter(|s| *s > 0.0)?)))
     }
 }
 
-/// Median and its standard error from the median deviation, as if the undisturbed values were normal (0 for a single value).
+/// Whole epochs that a claim about time needs.
+pub const LEAST_EPOCHS: usize = 20;
+
+/// The part of all processors that other processes may take on a machine that counts as quiet.
+pub const QUIET: f64 = 0.05;
+
+/// Why seconds are not compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Untimed {
+    /// Fewer than [`LEAST_EPOCHS`] whole epochs.
+    Short,
+    /// Other processes used the machine.
+    Busy,
+    /// Nothing says whether they did.
+    NotMeasured,
+}
+
+impl fmt::Display for Untimed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Untimed::Short => "fewer than 20 whole epochs",
+            Untimed::Busy => "other processes used the machine",
+            Untimed::NotMeasured => "it is not recorded whether the machine was quiet",
+        })
+    }
+}
+
+/// A number of layers, in words.
+pub fn layers_of(layers: usize) -> String {
+    if layers == 1 { "1 layer".into() } else { format!("{layers} layers") }
+}
+
+/// A learning rate with three significant digits.
+pub fn short(rate: f64) -> String {
+    let text = format!("{rate:.2e}");
+    text.parse::<f64>().map_or(text, |v| v.to_string())
+}
+
+/// Where cells ran, each machine once.
+pub fn machines<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Vec<Machine> {
+    let mut machines: Vec<Machine> = Vec::new();
+    for cell in cells {
+        if !machines.contains(&cell.machine) {
+            machines.push(cell.machine.clone());
+        }
+    }
+    machines
+}
+
+/// Binomial standard error of an accuracy (0 to 1) on `rows` rows.
+pub fn binomial_error(accuracy: f64, rows: usize) -> f64 {
+    (accuracy * (1.0 - accuracy) / rows.max(1) as f64).sqrt()
+}
+
+/// Median and its standard error from the median deviation, as if the undisturbed values were normal (0 for a single
+/// value).
 pub fn median_and_error(values: &[f64]) -> Option<(f64, f64)> {
     let middle = median(values)?;
     let deviation = median(&values.iter().map(|v| (v - middle).abs()).collect::<Vec<_>>())?;
-    // 1.4826: a normal's standard deviation over its median deviation; sqrt(pi / 2): its median's error over its mean's.
+    // 1.4826: a normal's standard deviation over its median deviation; sqrt(pi / 2): its median's error over its
+    // mean's.
     let one = 1.4826 * (std::f64::consts::PI / 2.0).sqrt();
     Some((middle, one * deviation / (values.len() as f64).sqrt()))
 }
@@ -397,9 +536,13 @@ pub(crate) mod tests {
             for head in Head::ALL {
                 for rounding in Rounding::ALL {
                     for velocity_bits in [0, 8] {
-                        let rounding = (side != Side::F64).then_some(rounding);
-                        let id = Id { side, head, layers: 3, rounding, seed: 7, epochs: 20, velocity_bits };
-                        assert_eq!(id.to_string().parse(), Ok(id));
+                        let rounding = (side != Side::Real).then_some(rounding);
+                        let code = side == Side::Integer && head == Head::ReluGrad;
+                        for (code, rate) in [(false, None), (code, Some(128))] {
+                            let epochs = 20;
+                            let id = Id { side, head, code, layers: 3, rounding, seed: 7, epochs, velocity_bits, rate };
+                            assert_eq!(id.to_string().parse(), Ok(id));
+                        }
                     }
                 }
             }
@@ -409,18 +552,33 @@ pub(crate) mod tests {
             "secure",
             "secure-softmax",
             "secure-softmax-l2-s1-e20",
-            "f64-softmax-l2-prob-s1-e20",
+            "real-softmax-l2-prob-s1-e20",
             "secure-softmax-l2-prob-s1-e20-v0",
             "secure-softmax-l02-prob-s1-e20",
             "secure--l2-prob-s1-e20",
             "x-softmax-l2-prob-s1-e20",
-            "f64-softmax-l0-s1-e20",
-            "f64-softmax-l65-s1-e20",
-            "f64-softmax-l1-s1-e0",
+            "real-softmax-l0-s1-e20",
+            "real-softmax-l65-s1-e20",
+            "real-softmax-l1-s1-e0",
             "secure-softmax-l2-prob-s1-e20-",
+            "integer-relu-grad-l2-prob-s1-e20-r0",
+            "secure-relu-grad-code-l2-prob-s1-e20",
+            "integer-softmax-code-l2-prob-s1-e20",
         ] {
             assert!(text.parse::<Id>().unwrap_err().contains("--list"), "{text}");
         }
+    }
+
+    #[test]
+    fn names_of_the_first_version_are_read() {
+        for (old, new) in [
+            ("model-relu-grad-l2-prob-s1-e50", "integer-relu-grad-l2-prob-s1-e50"),
+            ("f64-softmax-l1-s1-e20", "real-softmax-l1-s1-e20"),
+        ] {
+            assert_eq!(old.parse::<Id>().unwrap().to_string(), new);
+            assert_eq!(old.parse::<Id>(), new.parse());
+        }
+        assert_eq!(serde_json::from_str::<[Side; 2]>(r#"["model", "f64"]"#).unwrap(), [Side::Integer, Side::Real]);
     }
 
     #[test]

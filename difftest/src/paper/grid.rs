@@ -18,46 +18,47 @@ pub struct Grid {
     pub layers: Vec<usize>,
     /// Heads.
     pub heads: Vec<Head>,
-    /// Roundings; f64 cells have none and occur once.
+    /// Whether relu-grad is trained in the order of the published code as well, by the integer model.
+    pub published: bool,
+    /// Roundings; cells in real numbers have none and occur once.
     pub roundings: Vec<Rounding>,
-    /// Seeds 1 to this.
-    pub seeds: u64,
+    /// Seeds.
+    pub seeds: Vec<u64>,
     /// Epochs of an attempt.
     pub epochs: usize,
-    /// Extra velocity bits; f64 cells occur once.
+    /// Extra velocity bits; cells in real numbers occur once.
     pub velocity_bits: Vec<u32>,
+    /// The only rate that is tried, in units of 2^-16; without it, the setup's and its halves.
+    pub rate: Option<u32>,
 }
 
 impl Grid {
     /// Every cell once.
     pub fn cells(&self) -> Vec<Id> {
-        let (mut cells, mut seen) = (Vec::new(), HashSet::new());
-        for &side in &self.sides {
-            for seed in 1..=self.seeds {
-                for &layers in &self.layers {
-                    for &rounding in &self.roundings {
-                        for &head in &self.heads {
-                            for &bits in &self.velocity_bits {
-                                let f64_side = side == Side::F64;
-                                let id = Id {
-                                    side,
-                                    head,
-                                    layers,
-                                    rounding: (!f64_side).then_some(rounding),
-                                    seed,
-                                    epochs: self.epochs,
-                                    velocity_bits: if f64_side { 0 } else { bits },
-                                };
-                                if seen.insert(id.clone()) {
-                                    cells.push(id);
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        cells
+        let mut seen = HashSet::new();
+        let sides = self.sides.iter().flat_map(|&side| self.seeds.iter().map(move |&seed| (side, seed)));
+        let all = sides.flat_map(|(side, seed)| self.of(side, seed));
+        all.filter(|id| seen.insert(id.clone())).collect()
+    }
+
+    /// The cells of a side and seed, those in real numbers more than once.
+    fn of(&self, side: Side, seed: u64) -> impl Iterator<Item = Id> {
+        let networks = self.layers.iter().flat_map(|&l| self.roundings.iter().map(move |&r| (l, r)));
+        networks.flat_map(move |(layers, rounding)| {
+            let heads = self.heads.iter().flat_map(move |&head| {
+                let codes = self.published && head == Head::ReluGrad && side == Side::Integer;
+                let codes = if codes { &[false, true][..] } else { &[false] };
+                codes.iter().map(move |&code| (head, code))
+            });
+            heads.flat_map(move |(head, code)| {
+                self.velocity_bits.iter().map(move |&velocity_bits| {
+                    let rounding = Some(rounding);
+                    let (epochs, rate) = (self.epochs, self.rate);
+                    let id = Id { side, head, code, layers, rounding, seed, epochs, velocity_bits, rate };
+                    id.on(side)
+                })
+            })
+        })
     }
 }
 
@@ -66,8 +67,8 @@ pub fn weight(id: &Id) -> u64 {
     let deep = usize::min(id.layers, 3) - 1;
     match id.side {
         Side::Secure => [4, 12, 15][deep] * if id.rounding == Some(Rounding::Nearest) { 2 } else { 1 },
-        Side::Model => [3, 10, 14][deep],
-        Side::F64 => [1, 2, 3][deep],
+        Side::Integer => [3, 10, 14][deep],
+        Side::Real => [1, 2, 3][deep],
     }
 }
 
@@ -76,6 +77,7 @@ pub fn weight(id: &Id) -> u64 {
 /// # Errors
 /// Without `resume`, a cell that is finished already; with it, one of another setup.
 pub fn missing(ids: &[Id], setup: &Setup, store: &Store, resume: bool) -> Result<Vec<Id>, Error> {
+    store.refuse_others(setup)?;
     let mut missing = Vec::new();
     for id in ids {
         match store.load(id, setup)? {
@@ -92,8 +94,8 @@ pub fn missing(ids: &[Id], setup: &Setup, store: &Store, resume: bool) -> Result
     Ok(missing)
 }
 
-/// Runs cells and stores each as it is finished. Secure cells run one at a time, for three parties share the machine and their seconds
-/// are results; then plaintext cells, as many at a time as there are processors.
+/// Runs cells and stores each as it is finished. Secure cells run one at a time, for three parties share the machine
+/// and their seconds are results; then plaintext cells, as many at a time as there are processors.
 ///
 /// # Errors
 /// The first cell that fails; those that finished before are stored.
@@ -155,9 +157,11 @@ mod tests {
             layers: vec![1, 2, 3],
             heads: Head::ALL.to_vec(),
             roundings: Rounding::ALL.to_vec(),
-            seeds: 1,
+            published: false,
+            seeds: vec![1],
             epochs: 20,
             velocity_bits: vec![0],
+            rate: None,
         }
     }
 
@@ -169,6 +173,10 @@ mod tests {
         let distinct: std::collections::HashSet<_> = cells.iter().map(ToString::to_string).collect();
         assert_eq!(distinct.len(), 75);
         assert_eq!(Grid { velocity_bits: vec![0, 8], ..grid() }.cells().len(), 135);
+        assert_eq!(Grid { seeds: vec![2, 3], ..grid() }.cells().len(), 150);
+        assert_eq!(Grid { published: true, ..grid() }.cells().len(), 75 + 6);
+        let one = Grid { rate: Some(128), layers: vec![2], heads: vec![Head::ReluGrad], ..grid() }.cells();
+        assert_eq!(one[0].to_string(), "secure-relu-grad-l2-prob-s1-e20-r128");
     }
 
     #[test]
@@ -178,7 +186,7 @@ mod tests {
         let data = Data::new(fixtures::mnist().unwrap(), Some(32));
         let (train_rows, test_rows) = data.rows();
         let setup = Setup { train_rows, test_rows, data: data.digest().into(), ..setup() };
-        let ids = Grid { sides: vec![Side::Model, Side::F64], layers: vec![1], epochs: 1, ..grid() }.cells();
+        let ids = Grid { sides: vec![Side::Integer, Side::Real], layers: vec![1], epochs: 1, ..grid() }.cells();
         let count = Mutex::new(0);
         let go = |ids: &[Id]| {
             run(ids, &setup, &data, &store, &|_, _| (), &|_| {

@@ -1,9 +1,10 @@
 //! All finished cells in one compact file, fit to be committed: what tables and claims need, epochs as columns.
 //!
-//! Left out are the sketches of the weights, of which the drift against f64 is kept. Numbers have six significant digits, except gradients,
-//! which are judged against exact limits.
+//! Left out are the sketches of the weights, of which the drift against real numbers is kept. Numbers have six
+//! significant digits, except gradients, which are judged against exact limits.
 
-use super::cell::{Attempt, Cell, Cost, Epoch, Id, Machine, SCHEMA, Setup};
+use super::cell::{self, Attempt, Cell, Cost, Epoch, Id, SCHEMA, Setup, machines};
+use super::machine::{self, Machine};
 use super::result;
 use crate::check::divergence::Verdict;
 use crate::error::Error;
@@ -29,9 +30,13 @@ struct Row {
     id: String,
     /// Place in `machines`.
     machine: usize,
+    /// Name and version of the program that trained it.
+    #[serde(default = "machine::unrecorded")]
+    program: String,
     attempts: Vec<Tried>,
     cost: Option<Cost>,
-    /// Root mean square of the differences of all weights to the f64 cell of the same configuration, by epoch of the first attempts.
+    /// Root mean square of the differences of all weights to the same configuration in real numbers, by epoch of the
+    /// first attempts. For readers of the file: cells that are read from it have no sketches and no drift.
     drift: Vec<Value>,
 }
 
@@ -51,10 +56,11 @@ struct Tried {
 impl Record {
     /// From finished cells of one setup.
     pub fn new(setup: &Setup, cells: &[Cell]) -> Self {
-        let machines = result::machines(cells);
+        let machines = machines(cells);
         let row = |cell: &Cell| Row {
             id: cell.id.to_string(),
             machine: machines.iter().position(|m| *m == cell.machine).unwrap_or_default(),
+            program: cell.program.clone(),
             attempts: cell.attempts.iter().map(tried).collect(),
             cost: cell.cost.clone(),
             drift: result::drift(cell, cells).iter().map(|d| short(&Value::from(d.weights))).collect(),
@@ -91,7 +97,7 @@ impl Record {
         let bytes = std::fs::read(path).map_err(Error::file(path))?;
         let record: Record =
             serde_json::from_slice(&bytes).map_err(|e| refuse(format!("no record of results ({e})")))?;
-        if record.schema != SCHEMA {
+        if !cell::readable(record.schema) {
             return Err(refuse(format!("schema {}, this program writes {SCHEMA}", record.schema)));
         }
         let Record { setup, machines, cells, .. } = record;
@@ -118,7 +124,8 @@ impl Row {
         if attempts.is_empty() || attempts.iter().any(|a| a.epochs.is_empty()) {
             return Err(format!("cell {id} has an attempt without an epoch"));
         }
-        Ok(Cell { schema: SCHEMA, id, setup: setup.clone(), attempts, cost: self.cost, machine })
+        let (setup, cost, program) = (setup.clone(), self.cost, self.program);
+        Ok(Cell { schema: SCHEMA, id, setup, attempts, cost, machine, program })
     }
 }
 
@@ -195,7 +202,7 @@ mod tests {
     use super::super::{claims, table1};
     use super::*;
 
-    /// A secure, a model and an f64 cell with everything that a cell can have.
+    /// A secure, an integer and a real cell with everything that a cell can have.
     fn cells() -> Vec<Cell> {
         let mut secure = cell("secure-softmax-l2-prob-s1-e3", &[0.9, 0.1]);
         secure.attempts[0].epochs[0].plain_seconds = Some(1.234_567_89);
@@ -204,7 +211,7 @@ mod tests {
         secure.attempts.push(cell("secure-softmax-l2-prob-s1-e3", &[0.9, 0.95, 0.96]).attempts.remove(0));
         let cost = secure.cost.get_or_insert_default();
         (cost.steps, cost.bytes) = (3, 1 << 40);
-        let mut model = cell("model-softmax-l2-prob-s1-e3", &[0.9, 0.95, 0.96]);
+        let mut model = cell("integer-softmax-l2-prob-s1-e3", &[0.9, 0.95, 0.96]);
         for (epoch, e) in model.attempts[0].epochs.iter_mut().enumerate() {
             e.largest_gradient = Some(1.0 / 3.0);
             e.dead_units = vec![epoch, 2];
@@ -216,7 +223,7 @@ mod tests {
         left.id.seed = 2;
         left.attempts[0].epochs[2].nearness.clear();
         left.attempts[0].violations.insert("head/sum".into(), 3);
-        let real = cell("f64-softmax-l2-s1-e3", &[0.9, 0.95, 0.96]);
+        let real = cell("real-softmax-l2-s1-e3", &[0.9, 0.95, 0.96]);
         vec![secure, model, left, real]
     }
 
@@ -231,7 +238,7 @@ mod tests {
         let mut expected = cells.clone();
         expected[0].attempts[0].epochs[0].plain_seconds = Some(1.234_57);
         assert_eq!((&read_setup, &read), (setup, &expected));
-        assert_eq!(claims::judge(setup, &read), claims::judge(setup, &cells));
+        assert_eq!(claims::judge(setup, &read, &[]), claims::judge(setup, &cells, &[]));
         assert_eq!(table1::rows(&read).len(), table1::rows(&cells).len());
         // Again and again the same bytes.
         let again = Record::new(setup, &read).json().unwrap();
@@ -239,9 +246,28 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_the_first_version_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("results.json");
+        let cells = cells();
+        let today = Record::new(&cells[0].setup, &cells[1..]).json().unwrap();
+        let old = today
+            .replace("\"schema\": 2", "\"schema\": 1")
+            .replace("\"integer-", "\"model-")
+            .replace("\"real-", "\"f64-");
+        let old = old.replace("\"program\":\"difftest 0\",", "").replace("\"processor\":\"\",", "");
+        std::fs::write(&path, old).unwrap();
+        let (setup, mut read) = Record::read(&path).unwrap();
+        assert!(read.iter().all(|c| c.program == "not recorded"), "{read:?}");
+        read.iter_mut().for_each(|c| c.program = "difftest 0".into());
+        assert_eq!((&setup, &read[..]), (&cells[0].setup, &cells[1..]));
+        assert_eq!(Record::new(&setup, &read).json().unwrap(), today);
+    }
+
+    #[test]
     fn twenty_epochs_of_the_grid_are_a_few_hundred_kilobytes() {
         let mut model = cells().remove(1);
-        model.attempts[0] = cell("model-softmax-l3-prob-s1-e20", &[0.912_34; 20]).attempts.remove(0);
+        model.attempts[0] = cell("integer-softmax-l3-prob-s1-e20", &[0.912_34; 20]).attempts.remove(0);
         for e in &mut model.attempts[0].epochs {
             (e.seconds, e.loss, e.largest_logit) = (12.345_678, Some(0.123_456_789), Some(23.456_789));
             let near = Nearness { error: 1.234_567_8, bound: 23.456_789, closest: 0.123_456_78, outside: 0 };
@@ -260,7 +286,7 @@ mod tests {
         let good = Record::new(&cells[0].setup, &cells).json().unwrap();
         for (text, words) in [
             (good[..200].to_owned(), "no record of results"),
-            (good.replace("\"schema\": 1", "\"schema\": 9"), "schema 9"),
+            (good.replace("\"schema\": 2", "\"schema\": 9"), "schema 9"),
             (good.replace("\"machine\":0", "\"machine\":4"), "names no machine"),
             (good.replace("secure-softmax-l2", "secure-soft-l2"), "is no cell"),
             (good.replace("\"epochs\":3", "\"epochs\":4"), "epoch 4"),

@@ -1,6 +1,8 @@
-//! The three sides as an evaluation sees them: they train on batches, say how many test rows they get right, and show their weights.
+//! The three sides as an evaluation sees them: they train on batches, say how many test rows they get right, and show
+//! their weights.
 
 use super::cell::{Cost, Epoch, Id, Nearness, Sent, Side};
+use super::{machine, published};
 use crate::bound;
 use crate::chance::Chance;
 use crate::check::divergence::Evidence;
@@ -110,7 +112,7 @@ pub trait Trainee {
         Ok(None)
     }
 
-    /// Seconds of the same steps in f64, on the secure side, which has the machine for itself.
+    /// Seconds of the same steps in real numbers, on the secure side, which has the machine for itself.
     ///
     /// # Errors
     /// A side that cannot go on.
@@ -118,7 +120,8 @@ pub trait Trainee {
         Ok(None)
     }
 
-    /// Error against f64 and its bound in one step from the weights as they are; empty where nothing is proven. Training is not changed.
+    /// Error against real numbers and its bound in one step from the weights as they are; empty where nothing is
+    /// proven. Training is not changed.
     ///
     /// # Errors
     /// A side that cannot go on.
@@ -134,15 +137,15 @@ pub trait Trainee {
 pub fn start<'d>(id: &Id, spec: &TrainSpec, data: &'d Data) -> Result<Box<dyn Trainee + 'd>, Error> {
     let start = generate::initial(spec, id.seed)?;
     Ok(match id.side {
-        Side::F64 => {
+        Side::Real => {
             let layers =
                 start.decode(spec.fixed, &spec.sgd).into_iter().map(|l| Layer::at_rest(l.weights, l.bias)).collect();
             Box::new(Real { network: Network::new(layers).map_err(refused)?, spec: spec.clone(), data })
         }
-        Side::Model => {
+        Side::Integer => {
             let mut model = Fixed::new(spec.clone())?;
             model.load(start)?;
-            Box::new(Integer { model, coins: Coins::seeded(id.seed), data })
+            Box::new(Integer { model, coins: Coins::seeded(id.seed), code: id.code, data })
         }
         Side::Secure => {
             let mut secure = Secure::start(spec.clone(), None, false)?;
@@ -181,6 +184,8 @@ pub struct Look {
 const NO_EPOCH: Epoch = Epoch {
     steps: 0,
     seconds: 0.0,
+    cpu_seconds: None,
+    other_cpu_seconds: None,
     plain_seconds: None,
     correct: 0,
     loss: None,
@@ -374,10 +379,13 @@ impl Trainee for Real<'_> {
     }
 }
 
-/// The integer model. It stops at the first operand out of range: from there on results depend on masks that it does not have.
+/// The integer model. It stops at the first operand out of range: from there on results depend on masks that it does
+/// not have.
 struct Integer<'d> {
     model: Fixed,
     coins: Coins,
+    /// Whether the head is relu-grad in the order of the published code.
+    code: bool,
     data: &'d Data,
 }
 
@@ -392,7 +400,11 @@ impl Trainee for Integer<'_> {
             let start = Instant::now();
             // Looking at nothing but tensors of scale f.
             let mut probe = |point, tensor: &Array2<i64>| look.tensor(point, tensor, |v| v as f64 * unit);
-            self.model.step(&units, &labels, &mut self.coins, &mut probe)?;
+            if self.code {
+                self.model.step_with(&units, &labels, &mut self.coins, &mut probe, &published::relu_grad)?;
+            } else {
+                self.model.step(&units, &labels, &mut self.coins, &mut probe)?;
+            }
             let monitor = self.model.monitor();
             look.left_range = monitor.violations().first().map(ToString::to_string);
             look.violations.clone_from(monitor.counts());
@@ -405,7 +417,8 @@ impl Trainee for Integer<'_> {
     }
 
     fn correct(&mut self) -> Result<usize, Error> {
-        // Evaluation has coins of its own, so that it does not change the training, and violations that are not the training's.
+        // Evaluation has coins of its own, so that it does not change the training, and violations that are not the
+        // training's.
         let seen = self.model.monitor_mut().take();
         let predicted = self.model.predict(&self.data.test.units, &mut Coins::seeded(0));
         *self.model.monitor_mut() = seen;
@@ -418,6 +431,10 @@ impl Trainee for Integer<'_> {
     }
 
     fn nearness(&mut self, rows: &[u32]) -> Result<BTreeMap<String, Nearness>, Error> {
+        // No bound is proven for the published code's order.
+        if self.code {
+            return Ok(BTreeMap::new());
+        }
         let (spec, parameters) = (self.model.spec(), self.model.parameters());
         let batch = generate::rows(&self.data.train, rows, spec.fixed);
         let mut integer = IntegerSide::with_coins(spec.clone(), Coins::seeded(0))?;
@@ -454,9 +471,14 @@ struct Shared<'d> {
 
 impl Trainee for Shared<'_> {
     fn train(&mut self, batches: &[Vec<u32>], look: &mut Look) -> Result<(), Error> {
-        let start = Instant::now();
+        let (start, before) = (Instant::now(), machine::Spent::now());
         let spent = self.secure.engine().train(batches).map_err(failed)?;
         look.epoch.seconds += start.elapsed().as_secs_f64();
+        if let (Some(before), Some(after)) = (before, machine::Spent::now()) {
+            let (own, other) = after.since(before);
+            *look.epoch.cpu_seconds.get_or_insert(0.0) += own;
+            *look.epoch.other_cpu_seconds.get_or_insert(0.0) += other;
+        }
         look.epoch.steps += batches.len();
         look.step += batches.len();
         self.cost.steps += batches.len() as u64;

@@ -1,6 +1,7 @@
 //! A folder of finished cells: `DIR/cells/<id>.json`, each written as a whole or not at all.
 
-use super::cell::{Cell, Id, SCHEMA, Setup};
+use super::cell::{self, Cell, Id, SCHEMA, Setup};
+use super::record::Record;
 use crate::error::Error;
 use crate::output;
 use std::fs;
@@ -42,7 +43,11 @@ impl Store {
     }
 
     fn path(&self, id: &Id) -> PathBuf {
-        self.dir.join("cells").join(format!("{id}.json"))
+        self.path_named(&id.to_string())
+    }
+
+    fn path_named(&self, name: &str) -> PathBuf {
+        self.dir.join("cells").join(format!("{name}.json"))
     }
 
     /// Stores a finished cell: to a temporary file, which is then renamed. A kill leaves the old state or the new one.
@@ -54,14 +59,34 @@ impl Store {
         output::write(&self.path(&cell.id), &text)
     }
 
+    /// Refuses a folder that holds cells of another setup, be it another data set, whatever their names.
+    ///
+    /// # Errors
+    /// Names a cell and what differs.
+    pub fn refuse_others(&self, setup: &Setup) -> Result<(), Error> {
+        let Some((theirs, cells)) = self.all()? else { return Ok(()) };
+        let Some(what) = setup.difference(&theirs) else { return Ok(()) };
+        let first = self.path(&cells[0].id);
+        Err(Error::Usage(format!(
+            "{}: this cell was run with another setup ({what}); use the same flags and data, or another --out",
+            first.display()
+        )))
+    }
+
     /// A finished cell, if it is there.
     ///
     /// # Errors
     /// A file that is no such cell, or one of another setup than `setup`.
     pub fn load(&self, id: &Id, setup: &Setup) -> Result<Option<Cell>, Error> {
         let path = self.path(id);
-        let cell = match fs::read(&path) {
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        let absent = |e: &std::io::Error| e.kind() == ErrorKind::NotFound;
+        let first_version = self.path_named(&cell::first_version(id));
+        let (path, read) = match fs::read(&path) {
+            Err(e) if absent(&e) => (first_version.clone(), fs::read(&first_version)),
+            read => (path, read),
+        };
+        let cell = match read {
+            Err(e) if absent(&e) => return Ok(None),
             read => parse(&path, &read.map_err(Error::file(&path))?)?,
         };
         match setup.difference(&cell.setup) {
@@ -87,6 +112,10 @@ impl Store {
             }
         }
         cells.sort_by_key(|c: &Cell| c.id.order());
+        if let Some(pair) = cells.windows(2).find(|pair| pair[0].id == pair[1].id) {
+            let id = &pair[0].id;
+            return Err(Error::Usage(format!("{}: two files hold cell {id}; delete one of them", dir.display())));
+        }
         let Some(first) = cells.first() else { return Ok(None) };
         for cell in &cells {
             if let Some(what) = first.setup.difference(&cell.setup) {
@@ -101,17 +130,19 @@ impl Store {
         Ok(Some((first.setup.clone(), cells)))
     }
 
-    /// Copies the cells of `from` that are missing here. Returns how many were copied and how many were here already.
+    /// Copies the cells of `from`, a folder of cells or a file made of one, that are missing here. Returns how many
+    /// were copied and how many were here already. Copies are written as this program writes cells.
     ///
     /// # Errors
     /// A cell of another setup than those here; a file that is no cell.
-    pub fn merge(&self, from: &Store) -> Result<(usize, usize), Error> {
+    pub fn merge(&self, from: &Path) -> Result<(usize, usize), Error> {
         let here = self.all()?.map(|(setup, _)| setup);
-        let Some((setup, cells)) = from.all()? else { return Ok((0, 0)) };
+        let found = if from.is_file() { Some(Record::read(from)?) } else { Store::open(from)?.all()? };
+        let Some((setup, cells)) = found else { return Ok((0, 0)) };
         if let Some(what) = here.and_then(|here| here.difference(&setup)) {
             return Err(Error::Usage(format!(
                 "{} was run with another setup than {} ({what}); cells of one report share all settings",
-                from.dir.display(),
+                from.display(),
                 self.dir.display()
             )));
         }
@@ -132,15 +163,16 @@ impl Store {
 fn parse(path: &Path, bytes: &[u8]) -> Result<Cell, Error> {
     let refuse =
         |what: String| Error::Usage(format!("{}: {what}; delete the file and run the cell again", path.display()));
-    let cell: Cell = serde_json::from_slice(bytes).map_err(|e| refuse(format!("no finished cell ({e})")))?;
-    if cell.schema != SCHEMA {
+    let mut cell: Cell = serde_json::from_slice(bytes).map_err(|e| refuse(format!("no finished cell ({e})")))?;
+    if !cell::readable(cell.schema) {
         return Err(refuse(format!("schema {}, this program writes {SCHEMA}", cell.schema)));
     }
+    cell.schema = SCHEMA;
     let named = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default().parse::<Id>();
     if named.as_ref() != Ok(&cell.id) {
         return Err(refuse(format!("the file holds cell {}", cell.id)));
     }
-    cell.setup.spec(&cell.id, cell.setup.learning_rate).map_err(|e| refuse(e.to_string()))?;
+    cell.setup.spec(&cell.id, cell.setup.first_rate(&cell.id)).map_err(|e| refuse(e.to_string()))?;
     if cell.attempts.is_empty() || cell.attempts.iter().any(|a| a.epochs.is_empty()) {
         return Err(refuse("an attempt without an epoch".into()));
     }
@@ -176,41 +208,76 @@ mod tests {
         let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (a, b) = (Store::create(a.path()).unwrap(), Store::create(b.path()).unwrap());
         for (store, ids) in [
-            (&a, ["f64-softmax-l1-s1-e1", "f64-softmax-l2-s1-e1"]),
-            (&b, ["f64-softmax-l2-s1-e1", "f64-softmax-l3-s1-e1"]),
+            (&a, ["real-softmax-l1-s1-e1", "real-softmax-l2-s1-e1"]),
+            (&b, ["real-softmax-l2-s1-e1", "real-softmax-l3-s1-e1"]),
         ] {
             ids.iter().for_each(|id| store.save(&cell(id, &[0.5])).unwrap());
         }
-        assert_eq!(a.merge(&b).unwrap(), (1, 1));
+        assert_eq!(a.merge(b.dir()).unwrap(), (1, 1));
         assert_eq!(a.all().unwrap().unwrap().1.len(), 3);
-        assert_eq!(a.merge(&b).unwrap(), (0, 2));
+        assert_eq!(a.merge(b.dir()).unwrap(), (0, 2));
 
-        let mut foreign = cell("f64-relu-grad-l1-s1-e1", &[0.5]);
+        let mut foreign = cell("real-relu-grad-l1-s1-e1", &[0.5]);
         foreign.setup.batch = 64;
         let dir = tempfile::tempdir().unwrap();
         let c = Store::create(dir.path()).unwrap();
         c.save(&foreign).unwrap();
-        assert!(a.merge(&c).unwrap_err().to_string().contains("batch 128 against 64"));
+        assert!(a.merge(c.dir()).unwrap_err().to_string().contains("batch 128 against 64"));
+    }
+
+    /// A folder with a data set's cells takes none of another data set, whatever cells are asked for.
+    #[test]
+    fn another_data_set_is_refused_before_anything_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::create(dir.path()).unwrap();
+        let one = cell("real-softmax-l1-s1-e1", &[0.5]);
+        store.refuse_others(&one.setup).unwrap();
+        store.save(&one).unwrap();
+        store.refuse_others(&one.setup).unwrap();
+        let other = Setup { data: "of other rows".into(), ..one.setup };
+        let error = store.refuse_others(&other).unwrap_err().to_string();
+        assert!(
+            error.contains("data \"of other rows\" against \"test\"") && error.contains("another --out"),
+            "{error}"
+        );
+    }
+
+    /// Files of the first version called the sides `model` and `f64`.
+    #[test]
+    fn cells_of_the_first_version_are_read_and_copied_in_todays() {
+        let (old, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let store = Store::create(old.path()).unwrap();
+        let one = cell("integer-softmax-l1-prob-s1-e1", &[0.5]);
+        let text = serde_json::to_string(&one).unwrap();
+        let text = text.replace("\"schema\":2", "\"schema\":1").replace("\"side\":\"integer\"", "\"side\":\"model\"");
+        fs::write(store.dir().join("cells/model-softmax-l1-prob-s1-e1.json"), text).unwrap();
+        assert_eq!(store.all().unwrap(), Some((one.setup.clone(), vec![one.clone()])));
+        assert_eq!(store.load(&one.id, &one.setup).unwrap(), Some(one.clone()));
+        let copy = Store::create(new.path()).unwrap();
+        assert_eq!(copy.merge(store.dir()).unwrap(), (1, 0));
+        assert_eq!(copy.load(&one.id, &one.setup).unwrap(), Some(one.clone()));
+        store.save(&one).unwrap();
+        assert!(store.all().unwrap_err().to_string().contains("two files hold cell integer-softmax"));
     }
 
     #[test]
     fn damaged_files_are_named() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::create(dir.path()).unwrap();
-        let good = cell("f64-softmax-l1-s1-e1", &[0.5]);
+        let good = cell("real-softmax-l1-s1-e1", &[0.5]);
         let mut empty = good.clone();
         empty.attempts.clear();
         let text = |c: &Cell| serde_json::to_string(c).unwrap();
         for (content, word) in [
             (text(&good)[..100].to_owned(), "no finished cell"),
-            (text(&good).replace("\"schema\":1", "\"schema\":9"), "schema 9"),
-            (text(&cell("f64-softmax-l2-s1-e1", &[0.5])), "holds cell f64-softmax-l2"),
+            (text(&good).replace("\"schema\":2", "\"schema\":9"), "schema 9"),
+            (text(&cell("real-softmax-l2-s1-e1", &[0.5])), "holds cell real-softmax-l2"),
             (text(&empty), "without an epoch"),
             (text(&good).replace("\"classes\":10", "\"classes\":1"), "class count"),
         ] {
             fs::write(store.path(&good.id), content).unwrap();
             let error = store.all().unwrap_err().to_string();
-            assert!(error.contains(word) && error.contains("f64-softmax-l1-s1-e1.json"), "{error}");
+            assert!(error.contains(word) && error.contains("real-softmax-l1-s1-e1.json"), "{error}");
         }
         assert!(Store::open(&dir.path().join("none")).unwrap_err().to_string().contains("no folder of cells"));
     }

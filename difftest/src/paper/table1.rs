@@ -1,9 +1,10 @@
-//! Table 1 of the paper: seconds of an epoch, and test accuracy after 5, 10, 15 and 20 epochs, beside the paper's figures.
+//! Table 1 side by side: seconds of an epoch, test accuracy after 5, 10, 15 and 20 epochs, and what happened at each
+//! learning rate. [`super::compared`] sets it beside the paper's.
 
-use super::cell::{Cell, Id, Side, mean_and_error};
+use super::cell::{Cell, RATE_UNIT, Side, binomial_error, layers_of, machines, mean_and_error, short};
 use crate::check::divergence::Verdict;
 use crate::statistics::median;
-use reference::spec::{Head, Rounding};
+use reference::spec::Rounding;
 use serde::Serialize;
 
 /// A value and its standard error.
@@ -42,15 +43,46 @@ pub struct Rate {
     pub dead_units: Vec<usize>,
 }
 
-/// The paper's figures for the same row; null where they were not available to us.
+/// A value after each number of epochs at which the paper reports accuracy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Printed {
-    /// Seconds of an epoch, on three servers of 36 threads.
-    pub seconds_per_epoch: Option<f64>,
-    /// Test accuracy, percent.
-    pub accuracy: [Option<f64>; 4],
-    /// Whether no learning rate helps.
-    pub diverges: Option<bool>,
+pub struct Checkpoints<T> {
+    /// After 5 epochs.
+    pub after_5: T,
+    /// After 10 epochs.
+    pub after_10: T,
+    /// After 15 epochs.
+    pub after_15: T,
+    /// After 20 epochs.
+    pub after_20: T,
+}
+
+/// The epochs of [`Checkpoints`].
+pub const CHECKPOINTS: [usize; 4] = [5, 10, 15, 20];
+
+impl<T: Copy> Checkpoints<T> {
+    /// In order.
+    pub fn all(self) -> [T; 4] {
+        [self.after_5, self.after_10, self.after_15, self.after_20]
+    }
+
+    /// From the four values, in order.
+    pub fn new([after_5, after_10, after_15, after_20]: [T; 4]) -> Self {
+        Checkpoints { after_5, after_10, after_15, after_20 }
+    }
+
+    /// A value for each number of epochs.
+    pub fn of(value: impl Fn(usize) -> T) -> Self {
+        Checkpoints::new(CHECKPOINTS.map(value))
+    }
+}
+
+/// Where a run shorter than the last checkpoint ended.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Last {
+    /// Epochs.
+    pub epoch: usize,
+    /// Test accuracy there, percent, the mean of the seeds.
+    pub accuracy: f64,
 }
 
 /// One row: the cells that differ in their seed only.
@@ -58,69 +90,64 @@ pub struct Printed {
 pub struct Row {
     /// Who trained.
     pub side: Side,
-    /// Head.
-    pub head: Head,
     /// Dense layers.
     pub layers: usize,
     /// Rounding.
     pub rounding: Option<Rounding>,
+    /// Name of the head, `relu-grad-code` for the published code's order.
+    pub head: String,
     /// Extra velocity bits.
     pub velocity_bits: u32,
+    /// The only learning rate tried, units of 2^-16.
+    pub rate_units: Option<u32>,
     /// Epochs of an attempt.
     pub epochs: usize,
     /// Cells.
     pub seeds: usize,
     /// Seconds of training in an epoch.
     pub seconds_per_epoch: Option<Measured>,
-    /// Secure side: seconds of an epoch in f64, timed in turn with the first epochs.
+    /// Secure side: processor seconds of an epoch, all three parties.
+    pub cpu_seconds: Option<f64>,
+    /// Why these seconds are not compared with others, if they are not.
+    pub untimed: Option<String>,
+    /// Secure side: seconds of an epoch in real numbers, timed in turn with the first epochs.
     pub plain_seconds: Option<f64>,
-    /// Secure seconds over f64 seconds of those epochs.
+    /// Secure seconds over the seconds in real numbers of those epochs.
     pub ratio: Option<f64>,
-    /// Test accuracy in percent after [`checkpoints`] of the attempt that counts; the mean of the seeds. The error is the binomial
-    /// standard error of one test set: seeds share it.
-    pub accuracy: [Option<Measured>; 4],
+    /// Test accuracy in percent after [`CHECKPOINTS`] of the attempt that counts; the mean of the seeds. The error is
+    /// the binomial standard error of one test set: seeds share it.
+    pub accuracy: Checkpoints<Option<Measured>>,
+    /// The end of a run that is no checkpoint.
+    pub last: Option<Last>,
     /// Whether every seed trained at some rate.
     pub trained: bool,
     /// The same in words, with the rate.
     pub outcome: String,
     /// What happened at each rate, in order, with the first step of a cause; seeds apart.
     pub happened: String,
+    /// The machines it ran on.
+    pub machine: String,
     /// Every attempt of every seed.
     pub rates: Vec<Rate>,
-    /// The paper's row.
-    pub paper: Printed,
 }
 
-/// The epochs at which the paper reports accuracy.
-pub fn checkpoints() -> [u32; 4] {
-    fixtures::paper::table1().epochs
-}
-
-/// Binomial standard error of an accuracy (0 to 1) on `rows` rows.
-pub fn binomial_error(accuracy: f64, rows: usize) -> f64 {
-    (accuracy * (1.0 - accuracy) / rows.max(1) as f64).sqrt()
-}
-
-/// The paper's figures for a configuration.
-fn printed(id: &Id) -> Printed {
-    let table = fixtures::paper::table1();
-    let named = |r: &&fixtures::paper::Table1Row| {
-        r.layers == id.layers
-            && r.head.name() == id.head.name()
-            && Some(r.rounding.name()) == id.rounding.map(Rounding::name)
-    };
-    let row = table.rows.iter().find(named).filter(|_| id.velocity_bits == 0);
-    row.map_or(Printed::default(), |r| Printed {
-        seconds_per_epoch: r.seconds_per_epoch,
-        accuracy: r.accuracy,
-        diverges: r.diverges,
-    })
+impl Row {
+    /// The configuration, in words.
+    pub fn name(&self) -> String {
+        let rounding = self.rounding.map_or(String::new(), |rounding| format!(", {rounding}"));
+        let bits =
+            if self.velocity_bits > 0 { format!(", {} velocity bits", self.velocity_bits) } else { String::new() };
+        let rate = self.rate_units.map_or(String::new(), |n| format!(", rate {}", short(f64::from(n) * RATE_UNIT)));
+        format!("{}{rounding}, {}{bits}{rate}, {} epochs", layers_of(self.layers), self.head, self.epochs)
+    }
 }
 
 /// The rows of these cells: by side, depth, rounding, head.
 pub fn rows(cells: &[Cell]) -> Vec<Row> {
     let key = |c: &Cell| {
-        (c.id.side, c.id.layers, c.id.rounding.map(Rounding::name), c.id.head, c.id.velocity_bits, c.id.epochs)
+        let id = &c.id;
+        let variant = (id.code, id.velocity_bits, id.rate, id.epochs);
+        (id.side, id.layers, id.rounding.map(Rounding::name), id.head, variant)
     };
     let mut sorted: Vec<&Cell> = cells.iter().collect();
     sorted.sort_by_key(|c| c.id.order());
@@ -135,29 +162,41 @@ fn row(cells: &[&Cell]) -> Row {
         _ => mean_and_error(&seconds.iter().map(|s| s.0).collect::<Vec<_>>())
             .map(|(value, error)| Measured { value, error }),
     };
-    let accuracy = checkpoints().map(|epoch| {
-        let all: Option<Vec<f64>> = cells.iter().map(|c| c.accuracy(epoch as usize)).collect();
-        let (value, _) = mean_and_error(&all?)?;
-        Some(Measured { value: 100.0 * value, error: 100.0 * binomial_error(value, cells[0].setup.test_rows) })
+    let mean = |epoch: usize| {
+        let all: Option<Vec<f64>> = cells.iter().map(|c| c.accuracy(epoch)).collect();
+        Some(mean_and_error(&all?)?.0)
+    };
+    let accuracy = Checkpoints::of(|epoch| {
+        let (value, rows) = (mean(epoch)?, cells[0].setup.test_rows);
+        Some(Measured { value: 100.0 * value, error: 100.0 * binomial_error(value, rows) })
     });
     let pairs: Vec<(f64, f64)> = cells.iter().flat_map(|c| c.paired_seconds()).collect();
+    let epochs: Vec<f64> = cells.iter().flat_map(|c| c.whole_epochs()).filter_map(|e| e.cpu_seconds).collect();
+    let secure = cells.iter().filter(|_| id.side == Side::Secure);
+    let untimed = secure.filter_map(|c| c.timed().err()).map(|why| why.to_string()).next();
+    let end = cells.iter().map(|c| c.last().epochs.len()).min().filter(|e| !CHECKPOINTS.contains(e));
+    let machines = machines(cells.iter().copied());
     Row {
         side: id.side,
-        head: id.head,
         layers: id.layers,
         rounding: id.rounding,
+        head: id.head_name(),
         velocity_bits: id.velocity_bits,
+        rate_units: id.rate,
         epochs: id.epochs,
         seeds: cells.len(),
         seconds_per_epoch,
+        cpu_seconds: median(&epochs),
+        untimed,
         plain_seconds: median(&pairs.iter().map(|p| p.1).collect::<Vec<_>>()),
         ratio: median(&pairs.iter().map(|(ours, plain)| ours / plain).collect::<Vec<_>>()),
         accuracy,
+        last: end.and_then(|epoch| Some(Last { epoch, accuracy: 100.0 * mean(epoch)? })),
         trained: cells.iter().all(|c| c.trains()),
         outcome: outcome(cells),
         happened: cells.iter().map(|c| happened(c)).collect::<Vec<_>>().join(" / "),
+        machine: machines.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
         rates: cells.iter().flat_map(|c| rates(c)).collect(),
-        paper: printed(id),
     }
 }
 
@@ -166,13 +205,13 @@ fn outcome(cells: &[&Cell]) -> String {
     let smallest = cells.iter().map(|c| c.last().learning_rate).fold(f64::MAX, f64::min);
     let attempts: usize = cells.iter().map(|c| c.attempts.len()).sum();
     if cells.iter().any(|c| !c.survived()) {
-        format!("fails at every rate tried, {} to {smallest}", cells[0].setup.learning_rate)
+        format!("fails at every rate tried, {} to {}", short(cells[0].setup.first_rate(&cells[0].id)), short(smallest))
     } else if cells.iter().any(|c| !c.trains()) {
-        format!("stays at chance at rate {smallest}")
+        format!("stays at chance at rate {}", short(smallest))
     } else if attempts == cells.len() {
         "trains".into()
     } else {
-        format!("trains at rate {smallest}")
+        format!("trains at rate {}", short(smallest))
     }
 }
 
@@ -195,7 +234,7 @@ fn happened(cell: &Cell) -> String {
     let told: Vec<_> = cell.attempts.iter().map(attempt).collect();
     match &told[..] {
         [(_, only)] => only.clone(),
-        _ => told.iter().map(|(rate, what)| format!("{rate}: {what}")).collect::<Vec<_>>().join("; "),
+        _ => told.iter().map(|(rate, what)| format!("{}: {what}", short(*rate))).collect::<Vec<_>>().join("; "),
     }
 }
 
@@ -229,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_has_the_papers_checkpoints_and_figures() {
+    fn a_row_has_the_papers_checkpoints() {
         let curve: Vec<f64> = (1..=20).map(|e| 0.9 + 0.001 * f64::from(e)).collect();
         let mut cells =
             vec![cell("secure-softmax-l1-prob-s1-e20", &curve), cell("secure-softmax-l1-prob-s2-e20", &curve)];
@@ -237,25 +276,26 @@ mod tests {
         let rows = rows(&cells);
         assert_eq!(rows.len(), 2);
         let (softmax, relu_grad) = (&rows[0], &rows[1]);
-        let accuracy = softmax.accuracy.map(|a| (a.unwrap().value * 10.0).round() / 10.0);
-        assert_eq!(
-            (accuracy, softmax.seeds, softmax.paper.seconds_per_epoch),
-            ([90.5, 91.0, 91.5, 92.0], 2, Some(12.0))
-        );
+        let accuracy = softmax.accuracy.all().map(|a| (a.unwrap().value * 10.0).round() / 10.0);
+        assert_eq!((accuracy, softmax.seeds, softmax.last), ([90.5, 91.0, 91.5, 92.0], 2, None));
         assert_eq!(
             (softmax.outcome.as_str(), relu_grad.outcome.as_str()),
             ("trains", "fails at every rate tried, 0.01 to 0.01")
         );
-        let error = softmax.accuracy[3].unwrap().error;
+        let error = softmax.accuracy.after_20.unwrap().error;
         assert!((error - 100.0 * (0.92f64 * 0.08 / 1e4).sqrt()).abs() < 1e-9, "{error}");
-        assert_eq!(relu_grad.accuracy.map(|a| a.is_some()), [true, false, false, false]);
-        assert_eq!(relu_grad.paper.seconds_per_epoch, None);
+        assert_eq!(relu_grad.accuracy.all().map(|a| a.is_some()), [true, false, false, false]);
+        // A run that ends between checkpoints shows its end.
+        let last = relu_grad.last.unwrap();
+        assert_eq!((last.epoch, (last.accuracy * 10.0).round()), (7, 907.0));
+        assert_eq!(fixtures::paper::table1().epochs.map(|e| e as usize), CHECKPOINTS);
+        assert_eq!(softmax.untimed.as_deref(), Some("it is not recorded whether the machine was quiet"));
     }
 
     #[test]
     fn rows_are_in_the_papers_order() {
         let ids = [
-            "f64-softmax-l1-s1-e1",
+            "real-softmax-l1-s1-e1",
             "secure-softmax-l2-prob-s1-e1",
             "secure-softmax-l1-nearest-s1-e1",
             "secure-relu-grad-l1-prob-s1-e1",

@@ -1,13 +1,14 @@
-//! Table 2 of the paper: what each head uses, taken from a real step of the three parties, and whether it is differentiable and the
-//! gradient of a known loss, tried numerically on the f64 side.
+//! Table 2 of the paper: what each head uses, taken from a real step of the three parties, and whether it is
+//! differentiable and the gradient of a known loss, tried numerically on the f64 side.
 //!
-//! * *Uses.* One recorded step of one layer (which has no ReLU of its own) with probabilistic rounding, where only comparisons run the
-//!   carry tree `adder`. Division and exponential are known by the names of their truncations. Every head needs comparisons somewhere: softmax
-//!   for its maximum, and every division for its normalisation.
-//! * *Differentiable.* The probabilities as functions of one logit have the same slope on both sides of each branch point (0, eps).
-//! * *Known loss.* The Jacobian of the gradient is symmetric, without which it is the gradient of nothing, and where the head states a
-//!   loss, its central differences are that gradient. Rows have no logit in (0, eps]; in there the printed `relu-prob` has no loss either, because its
-//!   S counts logits whose gradient is 0: reported apart.
+//! * *Uses.* One recorded step of one layer (which has no ReLU of its own) with probabilistic rounding, where only
+//!   comparisons run the carry tree `adder`. Division and exponential are known by the names of their truncations.
+//!   Every head needs comparisons somewhere: softmax for its maximum, and every division for its normalisation.
+//! * *Differentiable.* The probabilities as functions of one logit have the same slope on both sides of each branch
+//!   point (0, eps).
+//! * *Known loss.* The Jacobian of the gradient is symmetric, without which it is the gradient of nothing, and where
+//!   the head states a loss, its central differences are that gradient. Rows have no logit in (0, eps]; in there the
+//!   printed `relu-prob` has no loss either, because its S counts logits whose gradient is 0: reported apart.
 
 use crate::error::Error;
 use crate::side::secure::failed;
@@ -18,19 +19,20 @@ use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec
 use secure::engine::{Engine, EngineConfig, LayerUnits, ParameterUnits};
 use serde::Serialize;
 
-/// The paper's entries; null where they were not available to us.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+/// The paper's entries for a head. Its ReLU probability is both `relu-prob`, the formula, and `relu-prob-cut`, the
+/// code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Printed {
     /// Uses comparisons.
-    pub comparison: Option<bool>,
+    pub comparison: bool,
     /// Uses division.
-    pub division: Option<bool>,
+    pub division: bool,
     /// Uses the exponential.
-    pub exponential: Option<bool>,
+    pub exponential: bool,
     /// Is differentiable.
-    pub differentiable: Option<bool>,
+    pub differentiable: bool,
     /// Is the gradient of a known loss.
-    pub known_loss: Option<bool>,
+    pub known_loss: bool,
 }
 
 /// One head.
@@ -62,14 +64,15 @@ pub struct Row {
     pub asymmetry_below_eps: f64,
     /// Largest difference between gradient and differences of the loss; null if no loss is stated.
     pub loss_error: Option<f64>,
-    /// The paper's row.
-    pub paper: Printed,
+    /// The paper's row; null for a head that it does not have.
+    pub paper: Option<Printed>,
 }
 
 const CLASSES: usize = 10;
 const ROWS: usize = 64;
 const EPSILON: f64 = 0.1;
-/// Slopes, Jacobians and losses that agree do so to 1e-5 at these steps; those that do not differ by far more than this.
+/// Slopes, Jacobians and losses that agree do so to 1e-5 at these steps; those that do not differ by far more than
+/// this.
 const AGREE: f64 = 1e-3;
 
 /// All heads.
@@ -122,10 +125,10 @@ fn row(head: Head) -> Result<Row, Error> {
     })
 }
 
-fn printed(head: Head) -> Printed {
+fn printed(head: Head) -> Option<Printed> {
+    let name = if head == Head::ReluProbCut { Head::ReluProb } else { head }.name();
     let table = fixtures::paper::table2();
-    let row = table.rows.iter().find(|r| r.head.name() == head.name());
-    row.map_or(Printed::default(), |r| Printed {
+    table.rows.iter().find(|r| r.head.name() == name).map(|r| Printed {
         comparison: r.comparison,
         division: r.division,
         exponential: r.exponential,
@@ -138,7 +141,8 @@ fn real(head: Head) -> RealHead {
     RealHead { epsilon: EPSILON, ..RealHead::paper(head) }
 }
 
-/// Rows of logits at least 0.1 away from every branch point, half of them negative, the first positive; with `below` the second is inside (0, eps).
+/// Rows of logits at least 0.1 away from every branch point, half of them negative, the first positive; with `below`
+/// the second is inside (0, eps).
 fn logits(below: bool) -> Vec<[f64; CLASSES]> {
     let mut rng = ChaCha12Rng::seed_from_u64(2020);
     let mut row = || {
@@ -166,7 +170,8 @@ fn slope_jump(head: Head) -> f64 {
     const STEP: f64 = 1e-6;
     let head = real(head);
     let jump = |x: [f64; CLASSES]| {
-        // The second logit is at the branch point; one step is left out on either side, so that a jump of the value counts as well.
+        // The second logit is at the branch point; one step is left out on either side, so that a jump of the value
+        // counts as well.
         let p = [-2.0, -1.0, 1.0, 2.0].map(|k| head.probabilities(&moved(&x, 1, k * STEP)));
         largest((0..CLASSES).map(|i| ((p[3][i] - p[2][i]) - (p[1][i] - p[0][i])) / STEP))
             .max(largest((0..CLASSES).map(|i| p[2][i] - p[1][i])))

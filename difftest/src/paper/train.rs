@@ -1,12 +1,13 @@
 //! One cell: attempts at one learning rate after the other.
 //!
-//! *The paper's rule.* After an epoch, if a batch loss exceeded 100 or test accuracy is below 11 %, training starts again at half
-//! the learning rate. Here every attempt starts from the same weights and sees the same batches, so that only the rate differs, and
-//! may use all epochs. The rate is halved until fixed point cannot represent it, or `restarts` times. No loss is opened on
-//! the secure side: there accuracy alone decides. A loss is the mean over the rows whose loss is finite. The integer model also ends an attempt
-//! at the first operand out of range.
+//! *The paper's rule.* After an epoch, if a batch loss exceeded 100 or test accuracy is below 11 %, training starts
+//! again at half the learning rate. Here every attempt starts from the same weights and sees the same batches, so that
+//! only the rate differs, and may use all epochs. The rate is halved until fixed point cannot represent it, or
+//! `restarts` times. No loss is opened on the secure side: there accuracy alone decides. A loss is the mean over the
+//! rows whose loss is finite. The integer model also ends an attempt at the first operand out of range.
 
-use super::cell::{Attempt, Cell, Cost, Epoch, Id, Machine, SCHEMA, Setup, Side};
+use super::cell::{Attempt, Cell, Cost, Epoch, Id, SCHEMA, Setup, Side};
+use super::machine::{self, Machine};
 use super::side::{Data, Look, start};
 use super::sketch::sketch;
 use crate::chance::Chance;
@@ -19,7 +20,7 @@ pub const LARGEST_LOSS: f64 = 100.0;
 /// Accuracy that counts as divergence, as a multiple of chance: 11 % for ten classes.
 pub const OF_CHANCE: f64 = 1.1;
 
-/// Epochs of a secure attempt that f64 repeats in turn for its time.
+/// Epochs of a secure attempt that real numbers repeat in turn for its time.
 pub const PAIRED: usize = 5;
 
 /// What a cell tells while it runs.
@@ -43,14 +44,14 @@ pub fn run(id: &Id, setup: &Setup, data: &Data, tell: &dyn Fn(Event)) -> Result<
     }
     let steps = id.epochs * setup.train_rows.div_ceil(setup.batch);
     let (mut attempts, mut cost) = (Vec::new(), None);
-    let mut spec = setup.spec(id, setup.learning_rate)?;
+    let mut spec = setup.spec(id, setup.first_rate(id))?;
     loop {
         let attempt = attempt(id, setup, &spec, data, &mut cost, tell)?;
         let done: usize = attempt.epochs.iter().map(|e| e.steps).sum();
         let ended = attempt.ended.is_some();
         attempts.push(attempt);
         tell(Event::Skipped(steps - done));
-        if !ended || attempts.len() > setup.restarts {
+        if !ended || id.rate.is_some() || attempts.len() > setup.restarts {
             break;
         }
         match setup.spec(id, spec.sgd.learning_rate / 2.0) {
@@ -60,7 +61,8 @@ pub fn run(id: &Id, setup: &Setup, data: &Data, tell: &dyn Fn(Event)) -> Result<
         }
         tell(Event::Again(steps));
     }
-    Ok(Cell { schema: SCHEMA, id: id.clone(), setup: setup.clone(), attempts, cost, machine: Machine::here() })
+    let (id, setup, machine) = (id.clone(), setup.clone(), Machine::here());
+    Ok(Cell { schema: SCHEMA, id, setup, attempts, cost, machine, program: machine::program() })
 }
 
 fn attempt(
@@ -160,7 +162,7 @@ mod tests {
 
     #[test]
     fn all_sides_train_alike_and_show_what_they_can() {
-        let cells = ["secure-softmax-l2-nearest-s1-e3", "model-softmax-l2-nearest-s1-e3", "f64-softmax-l2-s1-e3"]
+        let cells = ["secure-softmax-l2-nearest-s1-e3", "integer-softmax-l2-nearest-s1-e3", "real-softmax-l2-s1-e3"]
             .map(|id| cell(id, |s| s.learning_rate = 0.05).0);
         for cell in &cells {
             let attempt = cell.last();
@@ -174,7 +176,7 @@ mod tests {
                 assert_eq!(epoch.plain_seconds.is_some_and(|s| s > 0.0), secure);
                 let near: Vec<_> = epoch.nearness.keys().map(String::as_str).collect();
                 let expected: &[_] = &["head_gradient", "layer1/dW", "layer2/dW", "logits"];
-                assert_eq!(near, if cell.id.side == Side::Model { expected } else { &[] });
+                assert_eq!(near, if cell.id.side == Side::Integer { expected } else { &[] });
                 for n in epoch.nearness.values() {
                     assert!(n.outside == 0 && n.error > 0.0 && n.error <= n.bound && n.closest <= 1.0, "{n:?}");
                 }
@@ -196,7 +198,7 @@ mod tests {
     #[test]
     fn a_rate_that_is_too_large_is_halved_and_each_attempt_is_kept() {
         // Weights jump by thousands: the loss is far beyond 100.
-        let (cell, events) = cell("f64-softmax-l2-s1-e2", |s| {
+        let (cell, events) = cell("real-softmax-l2-s1-e2", |s| {
             s.learning_rate = 1.6e4;
             s.restarts = 2;
         });
@@ -218,8 +220,8 @@ mod tests {
     }
 
     #[test]
-    fn the_model_stops_where_it_leaves_its_range() {
-        let (cell, _) = cell("model-softmax-l1-prob-s1-e2", |s| {
+    fn the_integer_side_stops_where_it_leaves_its_range() {
+        let (cell, _) = cell("integer-softmax-l1-prob-s1-e2", |s| {
             s.learning_rate = 1.6e4;
             s.restarts = 0;
         });
@@ -232,8 +234,9 @@ mod tests {
 
     #[test]
     fn halving_stops_where_fixed_point_does() {
-        let (cell, _) = cell("f64-softmax-l1-s1-e1", |s| {
-            // Two halvings above the smallest rate; a batch loss that is never small enough is forced by the chance level.
+        let (cell, _) = cell("real-softmax-l1-s1-e1", |s| {
+            // Two halvings above the smallest rate; a batch loss that is never small enough is forced by the chance
+            // level.
             s.learning_rate = 16.0 * 0.5f64.powi(29);
             s.restarts = 50;
             s.classes = 10;
@@ -245,11 +248,11 @@ mod tests {
 
     #[test]
     fn a_loss_that_is_infinite_is_counted_apart() {
-        let (cell, _) = cell("f64-relu-prob-l1-s1-e1", |_| ());
+        let (cell, _) = cell("real-relu-prob-l1-s1-e1", |_| ());
         let epoch = &cell.last().epochs[0];
         assert!(epoch.infinite_losses.unwrap() > 0 && epoch.infinite_losses.unwrap() <= 64, "{epoch:?}");
         assert!(epoch.loss.unwrap().is_finite());
-        assert_eq!(cell_loss("f64-relu-grad-l1-s1-e1"), (None, None));
+        assert_eq!(cell_loss("real-relu-grad-l1-s1-e1"), (None, None));
     }
 
     fn cell_loss(id: &str) -> (Option<f64>, Option<usize>) {

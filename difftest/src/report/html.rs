@@ -2,45 +2,44 @@
 //! captions and scopes, plots with titles and descriptions.
 
 mod comparison;
-mod paper;
-mod plot;
+pub(crate) mod plot;
+mod ticks;
 
 pub use comparison::comparison;
-pub use paper::paper;
 
 use std::fmt::Write;
 
 /// A page under construction. Text is escaped where it enters.
 #[derive(Debug)]
-struct Page {
+pub(crate) struct Page {
     title: String,
     body: String,
 }
 
 impl Page {
-    fn new(title: &str) -> Self {
+    pub(crate) fn new(title: &str) -> Self {
         Page { title: title.into(), body: String::new() }
     }
 
-    fn heading(&mut self, text: &str) {
+    pub(crate) fn heading(&mut self, text: &str) {
         self.push(&format!("<h2>{}</h2>", escape(text)));
     }
 
-    fn paragraph(&mut self, text: &str) {
+    pub(crate) fn paragraph(&mut self, text: &str) {
         self.push(&format!("<p>{}</p>", escape(text)));
     }
 
     /// Markup as it is.
-    fn push(&mut self, markup: &str) {
+    pub(crate) fn push(&mut self, markup: &str) {
         self.body.push_str(markup);
         self.body.push('\n');
     }
 
-    fn table(&mut self, table: &Table) {
+    pub(crate) fn table(&mut self, table: &Table) {
         self.push(&table.markup());
     }
 
-    fn finish(&self) -> String {
+    pub(crate) fn finish(&self) -> String {
         let title = escape(&self.title);
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, \
@@ -54,15 +53,15 @@ impl Page {
 
 /// A table whose first column names the rows.
 #[derive(Debug, Default)]
-struct Table {
+pub(crate) struct Table {
     caption: String,
     columns: Vec<String>,
-    rows: Vec<Vec<Cell>>,
+    pub(crate) rows: Vec<Vec<Cell>>,
 }
 
 /// One cell.
 #[derive(Debug, Clone)]
-enum Cell {
+pub(crate) enum Cell {
     /// Escaped.
     Text(String),
     /// Escaped, right-aligned.
@@ -76,11 +75,11 @@ enum Cell {
 }
 
 impl Table {
-    fn new<const N: usize>(caption: &str, columns: [&str; N]) -> Self {
+    pub(crate) fn new<const N: usize>(caption: &str, columns: [&str; N]) -> Self {
         Table { caption: caption.into(), columns: columns.map(String::from).to_vec(), rows: Vec::new() }
     }
 
-    fn markup(&self) -> String {
+    pub(crate) fn markup(&self) -> String {
         let mut out = format!(
             "<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-label=\"{}\">\n<table>\n<caption>{}</caption>\n<thead><tr>",
             escape(self.caption.split(['.', ':']).next().unwrap_or_default()),
@@ -116,7 +115,7 @@ impl Table {
 }
 
 /// Text that cannot be taken for markup, in elements and in quoted attributes.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

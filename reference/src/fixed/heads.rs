@@ -34,6 +34,16 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
+    /// The logits, row by row.
+    pub fn logits(&self) -> &'a [i64] {
+        self.logits
+    }
+
+    /// Logits of a row.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
     /// Checks shape and labels.
     ///
     /// # Errors
@@ -60,12 +70,12 @@ impl<'a> Rows<'a> {
     }
 
     /// Sum of each row.
-    fn sums(&self, v: &[i64]) -> Vec<i64> {
+    pub fn sums(&self, v: &[i64]) -> Vec<i64> {
         v.chunks_exact(self.classes).map(|row| row.iter().fold(0, |sum: i64, v| sum.wrapping_add(*v))).collect()
     }
 
     /// `element(flat index, row, y)` everywhere.
-    fn map(&self, element: impl Fn(usize, usize, i64) -> i64) -> Vec<i64> {
+    pub fn map(&self, element: impl Fn(usize, usize, i64) -> i64) -> Vec<i64> {
         let at = |i| {
             let row = i / self.classes;
             element(i, row, (self.labels[row] == i % self.classes).into())

@@ -1,4 +1,4 @@
-use super::heads::{self, Rows};
+use super::heads::{self, Gradient, Rows};
 use super::{Arithmetic, Coins, HeadUnits, ModelError, Monitor, Parameters, Probe, dense, sgd};
 use ndarray::{Array1, Array2, Axis};
 use spec::{ProbePoint, SgdUnits, TrainSpec};
@@ -11,6 +11,9 @@ pub struct Model {
     parameters: Parameters,
     monitor: Monitor,
 }
+
+/// The gradient with respect to the logits of a batch.
+pub type HeadGradient<'h> = &'h dyn Fn(&mut Arithmetic, Rows, Probe) -> Result<Gradient, ModelError>;
 
 /// The operands that a backward pass needs.
 struct Forward {
@@ -113,6 +116,22 @@ impl Model {
         coins: &mut Coins,
         probe: Probe,
     ) -> Result<(), ModelError> {
+        let (head, epsilon) = (self.spec.head, self.spec.epsilon_units());
+        self.step_with(x, labels, coins, probe, &|a, rows, probe| heads::gradient(a, head, epsilon, rows, probe))
+    }
+
+    /// One training step like [`Self::step`], with another gradient than the specified head's.
+    ///
+    /// # Errors
+    /// Those of [`Self::step`], and the gradient's own.
+    pub fn step_with(
+        &mut self,
+        x: &Array2<i64>,
+        labels: &[usize],
+        coins: &mut Coins,
+        probe: Probe,
+        gradient: HeadGradient,
+    ) -> Result<(), ModelError> {
         let (batch, inputs) = (self.spec.sgd.batch, self.spec.network.inputs());
         if x.nrows() != batch {
             return Err(shape("data", x, &[batch, inputs]));
@@ -121,7 +140,7 @@ impl Model {
         let (mut a, spec, parameters) = self.arithmetic(coins);
         let Forward { inputs, masks, logits } = forward(&mut a, spec, parameters, x, probe)?;
 
-        let head = heads::gradient(&mut a, spec.head, spec.epsilon_units(), Rows::new(&logits, labels)?, probe)?;
+        let head = gradient(&mut a, Rows::new(&logits, labels)?, probe)?;
         let mut g = dense::matrix(batch, logits.ncols(), head.gradient);
         a.monitor.magnitude("head_gradient", &g, a.fixed.limit());
         probe(ProbePoint::HeadGradient, &g);

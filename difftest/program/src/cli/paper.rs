@@ -9,9 +9,9 @@ use difftest::paper::record::Record;
 use difftest::paper::side::Data;
 use difftest::paper::store::Store;
 use difftest::paper::train::Event;
-use difftest::paper::{Findings, grid::missing, readme};
+use difftest::paper::{self, Findings, document, grid::missing};
 use indicatif::{ProgressBar, ProgressStyle};
-use reference::spec::{Head, Rounding, SgdSpec};
+use reference::spec::{Head, Rounding};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,8 @@ difftest paper --list | parallel -j1 --sshloginfile hosts difftest paper --out /
 sbatch --array=0-74 --wrap 'difftest paper --out /shared/results --resume --cell $SLURM_ARRAY_TASK_ID'\n  \
 Kubernetes: an indexed job with --cell $JOB_COMPLETION_INDEX\n  \
 difftest paper merge results-a results-b --out results && difftest paper report results\n\n\
-A claim that fails is a finding, not an error: exit codes are 0 done, 2 bad usage, bad input or a cell that could not be run."
+A claim that does not hold is a finding, not an error: exit codes are 0 done, 2 bad usage, bad input or a cell that \
+could not be run."
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -36,16 +37,16 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Copy the finished cells of other folders that are missing in --out
+    /// Copy the finished cells of other folders that are missing in --out; the first that has a cell wins
     Merge {
-        /// Folders of finished cells
-        #[arg(required = true, value_name = "DIR")]
+        /// Folders of finished cells, or files made of one with table --save
+        #[arg(required = true, value_name = "DIR|FILE")]
         from: Vec<PathBuf>,
         /// Where they are gathered
         #[arg(long, value_name = "DIR", default_value = OUT)]
         out: PathBuf,
     },
-    /// Print the README's tables
+    /// Print the tables of docs/paper.md
     Table {
         /// A folder of finished cells, or a file made of one with --save
         #[arg(value_name = "DIR|FILE", default_value = OUT)]
@@ -54,7 +55,7 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         save: Option<PathBuf>,
         /// Put the tables between the markers of this file instead of printing them
-        #[arg(long, value_name = "README")]
+        #[arg(long, value_name = "DOCUMENT")]
         update: Option<PathBuf>,
     },
     /// Make the report of a folder of finished cells again
@@ -82,15 +83,35 @@ struct Run {
     #[arg(long, default_value_t = 20)]
     epochs: usize,
     /// Sides
-    #[arg(long, value_delimiter = ',', value_parser = one_of(&Side::ALL, Side::name), default_value = "secure,model,f64")]
+    #[arg(long, value_delimiter = ',', value_parser = one_of(&Side::ALL, Side::name), default_value = "secure,integer,real")]
     sides: Vec<Side>,
-    /// How many seeds of batches and initial weights
-    #[arg(long, default_value_t = 1)]
-    seeds: u64,
+    /// Seeds of batches and initial weights, and of the integer model's coins
+    #[arg(long, value_delimiter = ',', default_value = "1")]
+    seeds: Vec<u64>,
+    /// Also train relu-grad-code on the integer side: relu-grad in the order of the paper's published code, the
+    /// reciprocal of the sum first
+    #[arg(long)]
+    published: bool,
+    /// Try one learning rate only, this many units of 2^-16 (128 are 0.00195), instead of --lr and its halves
+    #[arg(long, value_name = "N")]
+    rate_units: Option<u32>,
+    /// Threshold of relu-prob and relu-prob-cut, between 0 and 1
+    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true)]
+    epsilon: f64,
+    /// Rows of one training step
+    #[arg(long, default_value_t = 128)]
+    batch: usize,
+    /// Learning rate of the first attempt
+    #[arg(long, default_value_t = 0.01, allow_negative_numbers = true)]
+    lr: f64,
+    /// Momentum, from 0 to below 1
+    #[arg(long, default_value_t = 0.9, allow_negative_numbers = true)]
+    momentum: f64,
     /// Extra fractional bits of the velocities; 0 is the paper's behaviour, and 0,8 shows what they change
     #[arg(long, value_delimiter = ',', default_value = "0")]
     velocity_bits: Vec<u32>,
-    /// How often the learning rate is halved at most after training diverged (the paper's rule); 9 lead from 0.01 to 0.00002
+    /// How often the learning rate is halved at most after training diverged (the paper's rule); 9 lead from 0.01 to
+    /// 0.00002
     #[arg(long, default_value_t = 9)]
     restarts: usize,
     /// ReLU units of each hidden layer
@@ -122,10 +143,8 @@ impl Run {
             if ok { Ok(()) } else { Err(Error::Usage(format!("{flag} is 0; it must be at least 1"))) }
         };
         positive("--epochs", self.epochs > 0)?;
-        positive("--seeds", self.seeds > 0)?;
-        if self.seeds > 1000 {
-            return Err(Error::Usage(format!("--seeds is {}; it must be 1 to 1000", self.seeds)));
-        }
+        positive("--batch", self.batch > 0)?;
+        positive("--rate-units", self.rate_units != Some(0))?;
         positive("--rows", self.rows != Some(0))?;
         if let Some(bad) = self.layers.iter().find(|l| !(1..=MOST_LAYERS).contains(*l)) {
             return Err(Error::Usage(format!("--layers has {bad}; depths are 1 to {MOST_LAYERS}")));
@@ -135,23 +154,24 @@ impl Run {
             layers: self.layers.clone(),
             heads: self.heads.clone(),
             roundings: self.rounding.clone(),
-            seeds: self.seeds,
+            seeds: self.seeds.clone(),
+            published: self.published,
             epochs: self.epochs,
             velocity_bits: self.velocity_bits.clone(),
+            rate: self.rate_units,
         })
     }
 
     fn setup(&self, data: &Data) -> Setup {
         let (train_rows, test_rows) = data.rows();
-        let sgd = SgdSpec::default();
         Setup {
             inputs: data.inputs(),
             hidden: self.hidden,
             classes: data.classes(),
-            epsilon: 0.1,
-            learning_rate: sgd.learning_rate,
-            momentum: sgd.momentum,
-            batch: sgd.batch,
+            epsilon: self.epsilon,
+            learning_rate: self.lr,
+            momentum: self.momentum,
+            batch: self.batch,
             restarts: self.restarts,
             train_rows,
             test_rows,
@@ -187,11 +207,13 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
 }
 
 fn merge(from: &[PathBuf], out: &Path) -> Result<Verdict, Error> {
-    let from: Vec<_> = from.iter().map(|dir| Store::open(dir)).collect::<Result<_, _>>()?;
+    for source in from.iter().filter(|source| !source.is_file()) {
+        Store::open(source)?;
+    }
     let store = Store::create(out)?;
-    for source in &from {
+    for source in from {
         let (copied, present) = store.merge(source)?;
-        print(&format!("{}: {copied} cells copied, {present} here already\n", source.dir().display()))?;
+        print(&format!("{}: {copied} cells copied, {present} here already\n", source.display()))?;
     }
     Ok(Verdict::Holds)
 }
@@ -208,13 +230,13 @@ fn table(results: &Path, save: Option<&Path>, update: Option<&Path>) -> Result<V
     if let Some(path) = save {
         difftest::output::write(path, Record::new(&setup, &cells).json()?.as_bytes())?;
     }
-    let tables = readme::tables(&setup, &cells);
+    let tables = document::tables(&setup, &cells)?;
     let Some(path) = update else {
         print(&tables)?;
         return Ok(Verdict::Holds);
     };
     let old = std::fs::read_to_string(path).map_err(Error::file(path))?;
-    let new = readme::replaced(&old, &tables).map_err(|e| Error::Usage(format!("{}: {e}", path.display())))?;
+    let new = document::replaced(&old, &tables).map_err(|e| Error::Usage(format!("{}: {e}", path.display())))?;
     difftest::output::write(path, new.as_bytes())?;
     Ok(Verdict::Holds)
 }
@@ -222,8 +244,8 @@ fn table(results: &Path, save: Option<&Path>, update: Option<&Path>) -> Result<V
 fn report(store: &Store) -> Result<Verdict, Error> {
     let (setup, cells) = finished(store)?;
     let found = Findings::new(setup, &cells)?;
-    found.write(store.dir())?;
-    print(&found.text())?;
+    paper::report::write(&found, store.dir())?;
+    print(&paper::text::text(&found))?;
     print(&format!("\nreport: {}\n", store.dir().join("report.html").display()))?;
     Ok(Verdict::Holds)
 }
@@ -241,7 +263,7 @@ fn train(run: &Run) -> Result<Verdict, Error> {
     let data = Data::new(config::data(run.data.as_deref())?, run.rows);
     let setup = run.setup(&data);
     // Flags first: what cannot be trained is refused before anything runs.
-    ids.iter().try_for_each(|id| setup.spec(id, setup.learning_rate).map(|_| ()))?;
+    ids.iter().try_for_each(|id| setup.spec(id, setup.first_rate(id)).map(|_| ()))?;
     let store = Store::create(&run.out)?;
     let ids = missing(&ids, &setup, &store, run.resume)?;
 
@@ -289,9 +311,9 @@ mod tests {
 
     #[test]
     fn a_cell_is_chosen_by_name_or_by_place() {
-        let cells: Vec<Id> = ["f64-softmax-l1-s1-e1", "f64-softmax-l2-s1-e1"].map(|c| c.parse().unwrap()).to_vec();
+        let cells: Vec<Id> = ["real-softmax-l1-s1-e1", "real-softmax-l2-s1-e1"].map(|c| c.parse().unwrap()).to_vec();
         assert_eq!(chosen("1", &cells).unwrap(), cells[1]);
-        assert_eq!(chosen("f64-softmax-l1-s1-e1", &cells).unwrap(), cells[0]);
+        assert_eq!(chosen("real-softmax-l1-s1-e1", &cells).unwrap(), cells[0]);
         assert!(chosen("2", &cells).unwrap_err().to_string().contains("cells 0 to 1"));
         assert!(chosen("softmax", &cells).unwrap_err().to_string().contains("--list"));
     }

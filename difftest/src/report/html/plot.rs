@@ -1,6 +1,7 @@
 //! Line plots as inline SVG.
 
 use super::escape;
+use super::ticks::{Axis, label, ticks};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -109,32 +110,25 @@ impl Plot {
         y: std::ops::Range<f64>,
         lines: &[(Stroke, Vec<(f64, f64)>)],
     ) -> Result<(), String> {
+        let whole = lines.iter().flat_map(|(_, l)| l).all(|(x, _)| x.fract() == 0.0);
+        let (x_ticks, y_ticks) = (ticks(&x, false, whole), ticks(&y, self.log, false));
         let mut chart = ChartBuilder::on(area)
             .margin(8)
             .x_label_area_size(48)
             .y_label_area_size(72)
-            .build_cartesian_2d(x, y)
+            .build_cartesian_2d(Axis::new(x, &x_ticks), Axis::new(y, &y_ticks))
             .map_err(|e| e.to_string())?;
-        let power = |v: &f64| {
-            // Ticks lie at even logarithms: three digits say enough.
-            let v = 10f64.powf(*v);
-            let v = format!("{v:.2e}").parse().unwrap_or(v);
-            if (0.01..1e5).contains(&v) { short(v) } else { format!("{v:.0e}") }
-        };
-        let plain = |v: &f64| short(*v);
         chart
             .configure_mesh()
             .x_desc(self.x)
             .y_desc(self.y)
-            .x_labels(6)
-            .y_labels(7)
             .max_light_lines(0)
             .bold_line_style(BLACK.mix(0.15))
             .axis_style(BLACK)
             .label_style(("sans-serif", 16))
             .axis_desc_style(("sans-serif", 17))
-            .x_label_formatter(&plain)
-            .y_label_formatter(if self.log { &power } else { &plain })
+            .x_label_formatter(&|v| label(&x_ticks, *v))
+            .y_label_formatter(&|v| label(&y_ticks, *v))
             .draw()
             .map_err(|e| e.to_string())?;
         for (stroke, points) in lines {
@@ -156,13 +150,6 @@ impl Plot {
         (&self.title, self.x, self.y).hash(&mut hasher);
         format!("p{:x}", hasher.finish())
     }
-}
-
-/// At most three digits after the point, without trailing zeros.
-fn short(v: f64) -> String {
-    let text = format!("{v:.3}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    if text == "-0" { "0".into() } else { text.into() }
 }
 
 /// What the lines of several plots mean, each once.
@@ -221,10 +208,5 @@ mod tests {
         assert_eq!(plot(vec![(1.0, f64::NAN)]).markup(), "");
         let log = Plot { log: true, lowest: None, ..plot(vec![(1.0, 0.0), (2.0, 1e-9), (3.0, 10.0)]) };
         assert!(log.markup().contains("1e-9") || log.markup().contains("1e-8"), "{}", log.markup());
-    }
-
-    #[test]
-    fn numbers_are_short() {
-        assert_eq!([0.0, 97.5, 1000.0, -0.0001].map(short), ["0", "97.5", "1000", "0"]);
     }
 }

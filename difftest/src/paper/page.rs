@@ -1,24 +1,28 @@
 //! The report on the paper's evaluation.
 
-use super::plot::{Plot, Series, Stroke, legend};
-use super::{Cell, Page, Table, escape};
-use crate::paper::Findings;
-use crate::paper::cell::{Id, Nearness, Side};
-use crate::paper::claims::Judgement;
-use crate::paper::result::Point;
-use crate::paper::table1::{Measured, Rate, Row, checkpoints};
+use super::cell::{Id, Nearness, Side};
+use super::claims::Judgement;
+use super::compared::{Compared, Mean};
+use super::result::{Drift, Findings, Point};
+use super::table1::{CHECKPOINTS, Measured, Rate};
+use crate::report::html::plot::{Plot, Series, Stroke, legend};
+use crate::report::html::{Cell, Page, Table, escape};
 use reference::spec::{FixedSpec, Head, Rounding};
 
 /// The whole page.
-pub fn paper(found: &Findings) -> String {
+pub fn page(found: &Findings) -> String {
     let mut page = Page::new("The paper, reproduced: softmax and its replacements in secure training");
     page.paragraph(
-        "Keller and Sun, Effectiveness of MPC-friendly Softmax Replacement (arXiv 2011.11202), section 4: networks of one to three dense \
-         layers are trained by three parties on secret shares, by an integer model of the same fixed-point arithmetic, and in f64.",
+        "Keller and Sun, Effectiveness of MPC-friendly Softmax Replacement (arXiv 2011.11202), section 4: networks of \
+         one to three dense \
+         layers are trained by three parties on secret shares, by an integer model of the same fixed-point arithmetic, \
+         and in real numbers (f64).",
     );
     page.paragraph(&setup(found));
     claims(&mut page, found);
-    table1(&mut page, found);
+    beside(&mut page, found);
+    seconds(&mut page, found);
+    sides(&mut page, found);
     rates(&mut page, found);
     table2(&mut page, found);
     curves(&mut page, found);
@@ -29,12 +33,15 @@ pub fn paper(found: &Findings) -> String {
 
 fn setup(found: &Findings) -> String {
     let s = &found.setup;
-    let machines: Vec<_> =
-        found.machines.iter().map(|m| format!("{} processors, kernel {}", m.cpus, m.kernel)).collect();
+    let machines: Vec<_> = found.machines.iter().map(ToString::to_string).collect();
     format!(
-        "{} finished cells. {} training and {} test rows, batch {}, hidden layers of {} ReLU units, learning rate {}, momentum {}, eps {}. \
-         After an epoch with a batch loss above 100 or accuracy below 11 %, training starts again from the same weights at half the rate, at most \
-         {} times. The three parties share one machine and exchange messages in memory: {}. Parties draw their randomness from the operating system.",
+        "{} finished cells. {} training and {} test rows, batch {}, hidden layers of {} ReLU units, learning rate {}, \
+         momentum {}, eps {}. \
+         After an epoch with a batch loss above 100 or accuracy below 11 %, training starts again from the same \
+         weights at half the rate, at most \
+         {} times. The three parties share one machine and exchange messages in memory: {}. Parties draw their \
+         randomness from the operating system. \
+         Report of {}.",
         found.cells.len(),
         s.train_rows,
         s.test_rows,
@@ -44,76 +51,160 @@ fn setup(found: &Findings) -> String {
         s.momentum,
         s.epsilon,
         s.restarts,
-        machines.join("; ")
+        machines.join("; "),
+        found.program
     )
 }
 
 fn claims(page: &mut Page, found: &Findings) {
     page.heading("Claims");
-    page.paragraph("Claims of the paper, judged from the finished cells. ± is one standard error; FAIL means that the claim does not hold here.");
+    page.paragraph("The paper's claims in our words, judged from the finished cells. ± is one standard error.");
     for c in &found.claims {
         let class = match c.verdict {
-            Judgement::Pass => "pass",
-            Judgement::Fail => "fail",
+            Judgement::Holds => "pass",
+            Judgement::DoesNotHold => "fail",
             Judgement::NotTested => "open",
         };
         let lines: String = c.numbers.iter().map(|n| format!("<li>{}</li>", escape(n))).collect();
         page.push(&format!(
-            "<h3><b class=\"{class}\">{}</b> {}</h3>\n<p>{}</p>\n<details><summary>numbers ({})</summary><ul>{lines}</ul></details>",
+            "<h3><b class=\"{class}\">{}</b> {}</h3>\n<p>{} ({}.) Test: {}</p>\n<details><summary>numbers \
+             ({})</summary><ul>{lines}</ul></details>",
             c.verdict,
             escape(c.name),
             escape(&c.statement),
+            escape(c.place),
+            escape(&c.test),
             c.numbers.len()
         ));
     }
-}
-
-fn name(row: &Row) -> String {
-    let rounding = row.rounding.map_or(String::new(), |r| format!(", {r}"));
-    let bits = if row.velocity_bits > 0 { format!(", {} velocity bits", row.velocity_bits) } else { String::new() };
-    let layers = if row.layers == 1 { "1 layer".into() } else { format!("{} layers", row.layers) };
-    format!("{}, {layers}{rounding}{bits}", row.head)
 }
 
 fn number(v: Option<Measured>) -> Cell {
     Cell::Number(v.map_or("–".into(), |m| format!("{:.2} ± {:.2}", m.value, m.error)))
 }
 
-fn plain(v: Option<f64>) -> String {
-    v.map_or("–".into(), |v| format!("{v}"))
+fn plain(v: Option<f64>, digits: usize) -> String {
+    v.map_or("–".into(), |v| format!("{v:.digits$}"))
 }
 
-fn table1(page: &mut Page, found: &Findings) {
-    page.heading("Table 1: time and accuracy");
-    page.paragraph(&format!(
-        "A dash in the paper's columns is a figure that was not available to this project ({}) A dash elsewhere means that the attempt did not get \
-         so far, or that the cells are not finished. The paper measured on three servers with 36 threads each; its seconds and ours do not compare, \
-         their ratios do.",
-        fixtures::paper::table1().note
-    ));
+fn with_mean(mean: Option<Mean>) -> Cell {
+    Cell::Number(mean.map_or("–".into(), |m| {
+        format!("{:.2}{}", m.mean, m.deviation.map_or(String::new(), |d| format!(" ± {d:.2}")))
+    }))
+}
+
+/// Accuracy beside the paper's: four rows a configuration.
+fn beside(page: &mut Page, found: &Findings) {
+    page.heading("Table 1: accuracy beside the paper's");
+    page.paragraph(
+        "Test accuracy in %, the mean of the seeds; ± is the standard deviation of a run. Ours is the secure side, \
+         seed by seed, or the integer model where no \
+         secure cell is finished. A difference beyond twice its standard error, which comes from our seeds and the \
+         paper's single run, is marked. A dash means \
+         that the attempt did not get so far; the paper has no figure where it prints its sign for divergence.",
+    );
+    let after = CHECKPOINTS.map(|e| format!("after {e}"));
+    let mut table = Table::new(
+        "Table 1, accuracy. Test accuracy in % after so many epochs, and the difference from the paper in points.",
+        ["configuration", "", &after[0], &after[1], &after[2], &after[3]],
+    );
+    for c in &found.table1 {
+        let row = |what: String, cells: [Cell; 4]| {
+            let mut row = vec![Cell::Text(c.name()), Cell::Text(what)];
+            row.extend(cells);
+            row
+        };
+        let ours = format!("ours, {} of {} seeds secure", c.secure_seeds, c.seeds);
+        table.rows.push(row(ours, c.ours.all().map(with_mean)));
+        table.rows.push(row("real numbers".into(), c.real.all().map(with_mean)));
+        if c.paper_diverges {
+            table.rows.push(row("paper: diverges".into(), [(); 4].map(|()| Cell::Number("–".into()))));
+            continue;
+        }
+        table.rows.push(row("paper".into(), c.paper.all().map(|v| Cell::Number(plain(v, 1)))));
+        table.rows.push(row("difference".into(), differences(c)));
+    }
+    page.table(&table);
+    let told = found.table1.iter().filter_map(|c| Some((c.name(), c.explanation.as_ref()?)));
+    let told: String = told.map(|(name, why)| format!("<li><b>{}.</b> {}</li>", escape(&name), escape(why))).collect();
+    if !told.is_empty() {
+        page.push(&format!("<p>Differences beyond that:</p>\n<ul>{told}</ul>"));
+    }
+}
+
+fn differences(c: &Compared) -> [Cell; 4] {
+    let (values, beyond) = (c.difference.all(), c.beyond.all());
+    [0, 1, 2, 3].map(|i| match (values[i], beyond[i]) {
+        (None, _) => Cell::Number("–".into()),
+        (Some(d), Some(true)) => Cell::Verdict(format!("{d:+.2} beyond"), "open"),
+        (Some(d), _) => Cell::Number(format!("{d:+.2}")),
+    })
+}
+
+fn seconds(page: &mut Page, found: &Findings) {
+    let timed: Vec<_> = found.table1.iter().filter(|c| c.seconds.is_some()).collect();
+    if timed.is_empty() {
+        return;
+    }
+    page.heading("Table 1: seconds of an epoch");
+    page.paragraph(
+        "Wall-clock seconds of training alone and processor seconds of all threads, secure side. The paper measured on \
+         three servers with 36 threads each: its \
+         ratios compare with ours, its seconds do not. Claims about time are judged from whole grids on a quiet \
+         machine only.",
+    );
+    let mut table = Table::new(
+        "Table 1, seconds. Secure against real numbers, timed in turn, and against the paper.",
+        [
+            "configuration",
+            "secure",
+            "processor",
+            "secure / real",
+            "paper",
+            "paper / secure",
+            "quiet machine",
+            "machine",
+        ],
+    );
+    for c in timed {
+        table.rows.push(vec![
+            Cell::Text(c.name()),
+            number(c.seconds),
+            Cell::Number(plain(c.cpu_seconds, 2)),
+            Cell::Number(plain(c.ratio, 1)),
+            Cell::Number(plain(c.paper_seconds, 1)),
+            Cell::Number(plain(c.paper_ratio, 1)),
+            Cell::Text(c.untimed.clone().unwrap_or_else(|| "yes".into())),
+            Cell::Text(c.machine.clone().unwrap_or_default()),
+        ]);
+    }
+    page.table(&table);
+}
+
+fn sides(page: &mut Page, found: &Findings) {
+    page.heading("Table 1 by side");
     for side in Side::ALL {
-        let rows: Vec<_> = found.table1.iter().filter(|r| r.side == side).collect();
+        let rows: Vec<_> = found.sides.iter().filter(|r| r.side == side).collect();
         if rows.is_empty() {
             continue;
         }
         let what = match side {
             Side::Secure => "secure: three parties",
-            Side::Model => "integer model of the same arithmetic (cells run side by side: seconds are rough)",
-            Side::F64 => "f64 (cells run side by side: seconds are rough)",
+            Side::Integer => "integer model of the same arithmetic (cells run side by side: seconds are rough)",
+            Side::Real => "real numbers (cells run side by side: seconds are rough)",
         };
-        let [a, b, c, d] = checkpoints();
-        let after = [a, b, c, d].map(|e| format!("after {e}"));
+        let after = CHECKPOINTS.map(|e| format!("after {e}"));
         let caption =
             format!("Table 1, {what}. Seconds of training in an epoch, and test accuracy in % after so many epochs.");
         let mut table = Table::new(
             &caption,
-            ["configuration", "seconds", "paper", &after[0], &after[1], &after[2], &after[3], "paper", "outcome"],
+            ["configuration", "seeds", "seconds", &after[0], &after[1], &after[2], &after[3], "end", "outcome"],
         );
         for r in rows {
-            let mut cells =
-                vec![Cell::Text(name(r)), number(r.seconds_per_epoch), Cell::Number(plain(r.paper.seconds_per_epoch))];
-            cells.extend(r.accuracy.map(number));
-            cells.push(Cell::Number(r.paper.accuracy.map(plain).join(" / ")));
+            let mut cells = vec![Cell::Text(r.name()), Cell::Number(r.seeds.to_string()), number(r.seconds_per_epoch)];
+            cells.extend(r.accuracy.all().map(number));
+            let last = r.last.map_or("–".into(), |l| format!("{:.2} after {}", l.accuracy, l.epoch));
+            cells.push(Cell::Number(last));
             let class = match r.outcome.as_str() {
                 "trains" => "pass",
                 _ if r.trained => "open",
@@ -128,7 +219,7 @@ fn table1(page: &mut Page, found: &Findings) {
 
 /// Attempts that ended early, or whose verdict is not that they train.
 fn rates(page: &mut Page, found: &Findings) {
-    let rates: Vec<&Rate> = found.table1.iter().flat_map(|r| &r.rates).collect();
+    let rates: Vec<&Rate> = found.sides.iter().flat_map(|r| &r.rates).collect();
     let odd = |r: &&&Rate| {
         r.ended.is_some() || r.verdict != "trains" || rates.iter().filter(|o| o.cell == r.cell).count() > 1
     };
@@ -138,13 +229,16 @@ fn rates(page: &mut Page, found: &Findings) {
     }
     page.heading("What happened at each learning rate");
     page.paragraph(&format!(
-        "Every cell that did not simply train. \"Grows\": a logit or weight reached {}, the end of the fixed-point range; \"range\": an operand of the \
-         integer model left its range, and the model stops there; \"stalls\": accuracy at chance. The secure side shows only accuracy and, between epochs, weights; its \
+        "Every cell that did not simply train. \"Grows\": a logit or weight reached {}, the end of the fixed-point \
+         range; \"range\": an operand of the \
+         integer model left its range, and the model stops there; \"stalls\": accuracy at chance. The secure side \
+         shows only accuracy and, between epochs, weights; its \
          logits and dead units are what those weights make of the test rows, so its steps are ends of epochs.",
         FixedSpec::default().limit() / FixedSpec::default().one()
     ));
     let mut table = Table::new(
-        "Attempts by learning rate: how long each lasted, verdict with first step and cause, and why the paper's rule ended it.",
+        "Attempts by learning rate: how long each lasted, verdict with first step and cause, and why the paper's rule \
+         ended it.",
         [
             "cell",
             "rate",
@@ -189,40 +283,37 @@ fn rates(page: &mut Page, found: &Findings) {
 fn table2(page: &mut Page, found: &Findings) {
     page.heading("Table 2: what each head needs and has");
     page.paragraph(
-        "Use of comparison, division and exponential is read off the cost counters and truncation names of a real step by three parties. \
-         Differentiable: the slopes of the probabilities agree on both sides of 0 and eps. Known loss: the gradient's Jacobian is symmetric where no logit lies between 0 \
-         and eps, and differences of the stated loss are the gradient. In brackets, the paper's entry; a dash was not available to this project.",
+        "Use of comparison, division and exponential is read off the cost counters and truncation names of a real step \
+         by three parties. \
+         Differentiable: the slopes of the probabilities agree on both sides of 0 and eps. Known loss: the gradient's \
+         Jacobian is symmetric where no logit lies between 0 \
+         and eps, and differences of the stated loss are the gradient. In brackets, the paper's entry; a dash stands \
+         where it has no such head.",
     );
     let mut table = Table::new(
-        "Table 2. The last columns are the numbers behind the verdicts.",
-        [
-            "head",
-            "comparison",
-            "division",
-            "exponential",
-            "differentiable",
-            "known loss",
-            "rounds of a step",
-            "bytes a row",
-            "slope jump",
-            "Jacobian asymmetry",
-            "the same with a logit in (0, eps]",
-            "loss error",
-        ],
+        "Table 2. Ours, and the paper's in brackets.",
+        ["head", "comparison", "division", "exponential", "differentiable", "known loss"],
     );
-    let entry = |ours: bool, paper: Option<bool>| {
-        let word = |b| if b { "yes" } else { "no" };
-        Cell::Text(format!("{} ({})", word(ours), paper.map_or("–", word)))
-    };
+    let word = |b| if b { "yes" } else { "no" };
+    let mut numbers = Table::new(
+        "The numbers behind table 2.",
+        ["head", "rounds", "bytes a row", "slope jump", "asymmetry", "asymmetry below eps", "loss error"],
+    );
     for r in &found.table2 {
+        let entry = |ours: bool, paper: fn(&super::table2::Printed) -> bool| {
+            Cell::Text(format!("{} ({})", word(ours), r.paper.as_ref().map_or("–", |p| word(paper(p)))))
+        };
         let small = |v: f64| Cell::Number(format!("{v:.1e}"));
         table.rows.push(vec![
             Cell::Text(r.head.to_string()),
-            entry(r.comparison, r.paper.comparison),
-            entry(r.division, r.paper.division),
-            entry(r.exponential, r.paper.exponential),
-            entry(r.differentiable, r.paper.differentiable),
-            entry(r.known_loss, r.paper.known_loss),
+            entry(r.comparison, |p| p.comparison),
+            entry(r.division, |p| p.division),
+            entry(r.exponential, |p| p.exponential),
+            entry(r.differentiable, |p| p.differentiable),
+            entry(r.known_loss, |p| p.known_loss),
+        ]);
+        numbers.rows.push(vec![
+            Cell::Text(r.head.to_string()),
             Cell::Number(r.rounds.to_string()),
             Cell::Number(r.bytes.to_string()),
             small(r.slope_jump),
@@ -232,6 +323,7 @@ fn table2(page: &mut Page, found: &Findings) {
         ]);
     }
     page.table(&table);
+    page.table(&numbers);
 }
 
 fn stroke(id: &Id) -> Stroke {
@@ -247,7 +339,11 @@ struct Curves<'a> {
 impl<'a> Curves<'a> {
     /// First seed, no extra velocity bits, the attempt that counts; `all` attempts on request.
     fn new(found: &'a Findings) -> Self {
-        let ids = found.cells.iter().filter_map(|c| c.parse::<Id>().ok()).filter(|id| id.velocity_bits == 0);
+        let ids = found
+            .cells
+            .iter()
+            .filter_map(|c| c.parse::<Id>().ok())
+            .filter(|id| id.velocity_bits == 0 && !id.code && id.rate.is_none());
         let first = ids.clone().map(|id| id.seed).min();
         let points = |id: &Id| {
             let name = id.to_string();
@@ -299,25 +395,23 @@ fn show(page: &mut Page, heading: &str, text: &str, plots: &[Plot]) {
 
 fn curves(page: &mut Page, found: &Findings) {
     let curves = Curves::new(found);
-    let side = Side::ALL.into_iter().find(|s| curves.cells.iter().any(|(id, _)| id.side == *s)).unwrap_or(Side::F64);
-    // Accuracies of runs that work fill the plot; those at chance lie on its lower edge.
-    let working = found.curves.iter().map(|p| p.accuracy).filter(|a| *a > 70.0).fold(100.0, f64::min);
-    let lowest = if working < 100.0 { (working / 5.0).floor() * 5.0 } else { 0.0 };
+    let side = Side::ALL.into_iter().find(|s| curves.cells.iter().any(|(id, _)| id.side == *s)).unwrap_or(Side::Real);
     let accuracy = Plot {
         title: format!("test accuracy against epochs ({side})"),
-        description: "Test accuracy in percent at the end of each epoch, one line a head and rounding. The numbers are in curves.csv.".into(),
+        description:
+            "Test accuracy in percent at the end of each epoch, one line a head and rounding. The numbers are \
+            in curves.csv."
+                .into(),
         x: "epochs",
         y: "test accuracy, %",
         log: false,
-        lowest: Some(lowest),
+        lowest: None,
         series: Vec::new(),
     };
     show(
         page,
         "Accuracy against epochs",
-        &format!(
-            "The attempt that counts of each cell; dashed: nearest rounding. Accuracies below {lowest} % are drawn on the lower edge."
-        ),
+        "The attempt that counts of each cell; dashed: nearest rounding. The first seed.",
         &curves.plots(side, &accuracy, |p| Some((p.epoch as f64, p.accuracy)), true),
     );
     let time = Plot {
@@ -334,11 +428,11 @@ fn curves(page: &mut Page, found: &Findings) {
 
     let drifts = |side: Side| {
         let value = |p: &Point| {
-            let same = |d: &&crate::paper::result::Drift| d.cell == p.cell && d.epoch == p.epoch && p.attempt == 1;
+            let same = |d: &&Drift| d.cell == p.cell && d.epoch == p.epoch && p.attempt == 1;
             found.drift.iter().find(same).map(|d| (d.epoch as f64, d.weights))
         };
         let template = Plot {
-            title: format!("{side} against f64"),
+            title: format!("{side} against real numbers"),
             description:
                 "Root mean square of the differences of all weights at the end of each epoch, on a logarithmic scale."
                     .into(),
@@ -353,8 +447,9 @@ fn curves(page: &mut Page, found: &Findings) {
     show(
         page,
         "Drift between the sides",
-        "From the same start on the same batches, first attempts; estimated from random projections of the weights with a relative standard error of 6 %.",
-        &[drifts(Side::Secure), drifts(Side::Model)].concat(),
+        "From the same start on the same batches, first attempts; estimated from random projections of the weights \
+         with a relative standard error of 6 %.",
+        &[drifts(Side::Secure), drifts(Side::Integer)].concat(),
     );
 
     let limits = |mut plots: Vec<Plot>, limit: f64, name: &str| {
@@ -380,13 +475,14 @@ fn curves(page: &mut Page, found: &Findings) {
         series: Vec::new(),
     };
     let finite = |v: Option<f64>| v.filter(|v| *v < f64::MAX);
-    let watched = if curves.cells.iter().any(|(id, _)| id.side == Side::F64) { Side::F64 } else { Side::Model };
+    let watched = if curves.cells.iter().any(|(id, _)| id.side == Side::Real) { Side::Real } else { Side::Integer };
     let epsilon = found.setup.epsilon;
     let gradient = logarithmic(&format!("largest gradient of a logit ({watched})"), "largest |gradient|");
     show(
         page,
         "Gradient magnitude against 1/eps",
-        "The dotted line is 1/eps, the bound of the heads with a threshold. Softmax and relu-grad stay within 1; relu-eps has no threshold and may go beyond.",
+        "The dotted line is 1/eps, the bound of the heads with a threshold. Softmax and relu-grad stay within 1; \
+         relu-eps has no threshold and may go beyond.",
         &limits(
             curves.plots(watched, &gradient, |p| Some((p.epoch as f64, finite(p.largest_gradient)?)), true),
             1.0 / epsilon,
@@ -398,7 +494,7 @@ fn curves(page: &mut Page, found: &Findings) {
     show(
         page,
         "Growth of the logits",
-        "The dotted line is the end of the fixed-point range. f64 runs on where a fixed-point side cannot.",
+        "The dotted line is the end of the fixed-point range. Real numbers run on where a fixed-point side cannot.",
         &limits(
             curves.plots(watched, &logit, |p| Some((p.epoch as f64, finite(p.largest_logit)?)), true),
             range,
@@ -409,7 +505,13 @@ fn curves(page: &mut Page, found: &Findings) {
 
 /// Error against its bound, the deepest network of each rounding.
 fn nearness(page: &mut Page, found: &Findings) {
-    let ids = || found.cells.iter().filter_map(|c| c.parse::<Id>().ok()).filter(|id| id.velocity_bits == 0);
+    let ids = || {
+        found
+            .cells
+            .iter()
+            .filter_map(|c| c.parse::<Id>().ok())
+            .filter(|id| id.velocity_bits == 0 && !id.code && id.rate.is_none())
+    };
     let first = ids().map(|id| id.seed).min();
     let told = |id: &Id| found.nearness.iter().any(|n| n.cell == id.to_string());
     let Some(deepest) = ids().filter(|id| told(id)).map(|id| id.layers).max() else { return };
@@ -436,7 +538,8 @@ fn nearness(page: &mut Page, found: &Findings) {
             }
             plots.push(Plot {
                 title: format!("{tensor}, {rounding} rounding"),
-                description: "Largest error of the integer model against f64, and the proven bound of that element, by epoch, on a logarithmic scale. \
+                description: "Largest error of the integer model against real numbers, and the proven bound of that \
+                    element, by epoch, on a logarithmic scale. \
                               The numbers are in nearness.csv."
                     .into(),
                 x: "epochs",
@@ -453,8 +556,10 @@ fn nearness(page: &mut Page, found: &Findings) {
         page,
         "Error against its bound",
         &format!(
-            "One step of the integer model and of f64 from the same weights at the end of each epoch; solid: the largest error, dashed: the bound of that \
-             element. Networks of {deepest} layers; over all cells {outside} elements were outside their bound, and the nearest reached {:.1} % of it.",
+            "One step of the integer model and of real numbers from the same weights at the end of each epoch; solid: \
+             the largest error, dashed: the bound of that \
+             element. Networks of {deepest} layers; over all cells {outside} elements were outside their bound, and \
+             the nearest reached {:.1} % of it.",
             100.0 * closest
         ),
         &plots,
@@ -466,7 +571,8 @@ fn protocols(page: &mut Page, found: &Findings) {
     let Some(most) = steps.iter().map(|p| p.bytes).reduce(f64::max) else { return };
     page.heading("Rounds and bytes of a training step");
     page.paragraph(
-        "All three parties together, from the exact counters. Protocols that run side by side share rounds, so the rounds of protocols do not add up to those of the step.",
+        "All three parties together, from the exact counters. Protocols that run side by side share rounds, so the \
+         rounds of protocols do not add up to those of the step.",
     );
     let mut table = Table::new("Whole steps, by cell.", ["cell", "rounds", "megabytes"]);
     for p in &steps {

@@ -1,0 +1,81 @@
+//! Whether the coins of probabilistic truncations keep their probabilities, and whether they are drawn anew for a repeated input.
+
+use super::judged::Judged;
+use crate::statistics;
+use std::collections::BTreeMap;
+
+/// A test at this log2 p-value fails: one of 2^50 sound tensors of a step, so that a thousand of them raise a false alarm in one of 2^40 traces.
+pub const FALSE_ALARM: f64 = -50.0;
+
+/// The most coins of a tensor that are tested.
+const MOST: usize = 1 << 17;
+
+/// What the coins of one tensor say.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Coins {
+    /// Coins that could go either way.
+    pub tossed: u64,
+    /// Mean error in units.
+    pub mean_error: f64,
+    /// log2 of the chance of coins as surprising as these.
+    pub log2_p: f64,
+    /// log2 of the chance that coins of equal inputs are as often equal as here.
+    pub log2_p_repeats: f64,
+}
+
+impl Coins {
+    /// Whether chance explains them.
+    pub fn sound(&self) -> bool {
+        self.log2_p >= FALSE_ALARM && self.log2_p_repeats >= FALSE_ALARM
+    }
+}
+
+/// (coin, its probability) of every element of a tensor that truncates once and is inside its bound.
+pub fn of(judged: &Judged) -> impl Iterator<Item = (bool, f64)> + '_ {
+    judged
+        .fraction
+        .iter()
+        .zip(&judged.error)
+        .filter(|(r, e)| **r > 0.0 && e.abs() < 1.0)
+        .map(|(r, e)| (*e > 0.0, *r))
+        .take(MOST)
+}
+
+/// Tests the coins of a tensor; `None` if there are fewer than 32.
+pub fn test(judged: &Judged) -> Option<Coins> {
+    let coins: Vec<_> = of(judged).collect();
+    if coins.len() < 32 {
+        return None;
+    }
+    let n = coins.len() as f64;
+    let mean_error = coins.iter().map(|(up, r)| f64::from(u8::from(*up)) - r).sum::<f64>() / n;
+    Some(Coins { tossed: coins.len() as u64, mean_error, log2_p: unlikely(&coins), log2_p_repeats: repeats(judged) })
+}
+
+/// log2 of the chance of coins as surprising: all together, and those of each quarter of the fractions by themselves.
+fn unlikely(coins: &[(bool, f64)]) -> f64 {
+    let quarter = |k: usize| coins.iter().copied().filter(move |c| ((c.1 * 4.0) as usize).min(3) == k);
+    let all = statistics::coins(coins.iter().copied());
+    let least = (0..4).map(|k| statistics::coins(quarter(k))).fold(all, f64::min);
+    // Five tests: their chances add up.
+    (least + 5f64.log2()).min(0.0)
+}
+
+/// Inputs that occur more than once: if the coins of every group are equal, the chance of that.
+fn repeats(judged: &Judged) -> f64 {
+    let mut groups: BTreeMap<u64, (usize, usize, f64)> = BTreeMap::new();
+    let elements = judged.fraction.iter().zip(&judged.error).zip(&judged.expected);
+    for ((&r, &e), &value) in elements.filter(|((r, e), _)| **r > 0.0 && e.abs() < 1.0).take(MOST) {
+        let group = groups.entry(value.to_bits()).or_insert((0, 0, r));
+        group.0 += 1;
+        group.1 += usize::from(e > 0.0);
+    }
+    let mut log2_p = 0.0;
+    for (n, up, r) in groups.into_values().filter(|g| g.0 > 1) {
+        if up != 0 && up != n {
+            return 0.0;
+        }
+        log2_p += (r.powi(n as i32) + (1.0 - r).powi(n as i32)).log2();
+    }
+    log2_p
+}

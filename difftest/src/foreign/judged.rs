@@ -1,0 +1,201 @@
+//! The errors of one tensor of one step against their bounds.
+
+use super::allowed::{Allowed, Truncations};
+use super::exact::{Exact, Expected};
+use super::number::Number;
+use crate::bound::gamma;
+use crate::trace::header::{Header, Numbers};
+
+/// Whether an operation has a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Against a bound.
+    Judged,
+    /// A function of which the engine promises nothing: measured only.
+    Measured,
+}
+
+/// A measured function is near to a value within this distance, real.
+const NEAR: f64 = 1.0 / 256.0;
+
+/// One tensor of one step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// The operation that makes it.
+    pub operation: &'static str,
+    /// Its name in the trace, after `step/N/`.
+    pub tensor: String,
+    /// The step.
+    pub step: usize,
+    /// Rows and columns.
+    pub dim: (usize, usize),
+    /// What the engine has, real.
+    pub output: Vec<f64>,
+    /// What it should be before rounding, real.
+    pub expected: Vec<f64>,
+    /// (output - expected) in units.
+    pub error: Vec<f64>,
+    /// Least error that is allowed, units.
+    pub low: Vec<f64>,
+    /// Largest error that is allowed, units.
+    pub high: Vec<f64>,
+    /// The part that a truncation cuts off, in [0, 1) of a unit; empty where it is not known exactly.
+    pub fraction: Vec<f64>,
+    /// Elements outside.
+    pub outside: Vec<usize>,
+    /// What a unit is, real.
+    pub unit: f64,
+    /// Truncations an element.
+    pub truncations: usize,
+    /// Bits that a truncation cuts off, where they are known.
+    pub shift: u32,
+    /// Whether there is a bound.
+    pub kind: Kind,
+    /// Units by which another formula may differ from a mistaken engine that has the functions' errors as well.
+    pub spare: f64,
+    /// The denominator of each row, of a division.
+    pub denominators: Vec<f64>,
+}
+
+impl Judged {
+    /// Compares what the engine has with what it should have.
+    pub fn new(
+        header: &Header,
+        (operation, tensor, step): (&'static str, &str, usize),
+        output: &Number,
+        expected: &Expected,
+        truncations: Truncations,
+    ) -> Self {
+        let allowed = Allowed::of(header, truncations, expected.terms);
+        let reals = output.reals();
+        let wanted = expected.to_reals();
+        let (error, slack, fraction, shift, unit) = errors(header, output, expected);
+        let mut judged = Judged {
+            operation,
+            tensor: tensor.into(),
+            step,
+            dim: expected.dim,
+            output: reals.into_raw_vec_and_offset().0,
+            expected: wanted,
+            low: slack.iter().map(|s| allowed.low - s).collect(),
+            high: slack.iter().map(|s| allowed.high + s).collect(),
+            outside: Vec::new(),
+            fraction: if allowed.count == 1 { fraction } else { Vec::new() },
+            error,
+            unit,
+            truncations: allowed.count,
+            shift,
+            kind: Kind::Judged,
+            spare: 0.0,
+            denominators: Vec::new(),
+        };
+        judged.outside = (0..judged.error.len()).filter(|&i| !allowed.holds(judged.error[i], slack[i])).collect();
+        judged
+    }
+
+    /// Compares with limits of its own: the least and largest value of each element, real.
+    pub fn between(
+        header: &Header,
+        (operation, tensor, step): (&'static str, &str, usize),
+        output: &Number,
+        expected: &[f64],
+        limits: Option<(Vec<f64>, Vec<f64>)>,
+    ) -> Self {
+        let unit = header.unit();
+        let reals = output.reals().into_raw_vec_and_offset().0;
+        let error: Vec<f64> = reals.iter().zip(expected).map(|(o, e)| (o - e) / unit).collect();
+        let kind = if limits.is_some() { Kind::Judged } else { Kind::Measured };
+        let infinite = || (vec![f64::NEG_INFINITY; error.len()], vec![f64::INFINITY; error.len()]);
+        let (low, high) = limits.map_or_else(infinite, |(low, high)| {
+            let units = |limit: Vec<f64>| limit.iter().zip(expected).map(|(l, e)| (l - e) / unit).collect();
+            (units(low), units(high))
+        });
+        let stored: Vec<f64> = reals.iter().map(|o| o.abs() * output.half_ulp() / unit + 1e-9).collect();
+        let inside = |i: usize| error[i] >= low[i] - stored[i] && error[i] <= high[i] + stored[i];
+        let outside = (0..error.len()).filter(|&i| !inside(i)).collect();
+        Judged {
+            operation,
+            tensor: tensor.into(),
+            step,
+            dim: output.dim(),
+            expected: expected.to_vec(),
+            output: reals,
+            fraction: Vec::new(),
+            outside,
+            error,
+            low,
+            high,
+            unit,
+            truncations: 0,
+            shift: 0,
+            kind,
+            spare: 2.0,
+            denominators: Vec::new(),
+        }
+    }
+
+    /// The place of a flat index.
+    pub fn place(&self, flat: usize) -> String {
+        let columns = self.dim.1.max(1);
+        format!("{}[{}, {}]", self.tensor, flat / columns, flat % columns)
+    }
+
+    /// The least and largest error that any element may have, units: what a mistaken formula is given as well.
+    pub fn widest(&self) -> (f64, f64) {
+        if self.kind == Kind::Measured {
+            return (-NEAR / self.unit, NEAR / self.unit);
+        }
+        let low = self.low.iter().copied().filter(|v| v.is_finite()).fold(0.0, f64::min);
+        let high = self.high.iter().copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
+        (low - self.spare - 1e-6, high + self.spare + 1e-6)
+    }
+}
+
+/// (errors in units, their uncertainty in units, fractions cut off, bits cut off, the unit).
+fn errors(header: &Header, output: &Number, expected: &Expected) -> (Vec<f64>, Vec<f64>, Vec<f64>, u32, f64) {
+    match (output, &expected.exact) {
+        (Number::Units { v: out, scale: own }, Exact::Integer { v, scale }) if scale >= own && scale - own <= 62 => {
+            let shift = scale - own;
+            let back = 2f64.powi(-(shift as i32));
+            let difference = |(&o, &v): (&i64, &i128)| ((i128::from(o) << shift).saturating_sub(v)) as f64 * back;
+            let mask = (1i128 << shift) - 1;
+            let fraction = v.iter().map(|v| (v & mask) as f64 * back).collect();
+            let error = out.iter().zip(v).map(difference).collect();
+            (error, vec![0.0; v.len()], fraction, shift, 2f64.powi(-(*own as i32)))
+        }
+        _ => {
+            let unit = match output {
+                Number::Units { scale, .. } => 2f64.powi(-(*scale as i32)),
+                Number::Reals { .. } => header.unit(),
+            };
+            let wanted = expected.to_reals();
+            let out = output.reals();
+            let error = out.iter().zip(&wanted).map(|(o, e)| (o - e) / unit).collect();
+            let computing = floating(header, expected.terms);
+            let own = |i: usize| match &expected.exact {
+                Exact::Real { slack, .. } => slack[i],
+                Exact::Integer { .. } => 0.0,
+            };
+            let magnitude = |i: usize| expected.magnitude.get(i).copied().unwrap_or_else(|| wanted[i].abs());
+            let slack = out
+                .iter()
+                .enumerate()
+                .map(|(i, o)| (own(i) + o.abs() * output.half_ulp() + computing * magnitude(i)) / unit)
+                .map(|s| if s.is_finite() { s } else { 0.0 })
+                .collect();
+            (error, slack, Vec::new(), 0, unit)
+        }
+    }
+}
+
+/// The relative error, against the sum of magnitudes, of an engine that computes in floating point.
+fn floating(header: &Header, terms: usize) -> f64 {
+    match header.numbers {
+        Numbers::Fixed => 0.0,
+        Numbers::Float64 => gamma(terms + 2),
+        Numbers::Float32 => {
+            let nu = (terms + 2) as f64 * f64::from(f32::EPSILON) / 2.0;
+            nu / (1.0 - nu).max(0.5)
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What an operation is asked and what it answers.
+
+use super::judged::Judged;
+use super::view::View;
+
+/// What an operation says about one tensor of one step.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// Compared.
+    Compared(Box<Judged>),
+    /// The trace lacks something.
+    Missing {
+        /// The tensor that was to be judged.
+        tensor: String,
+        /// What the trace lacks.
+        lacks: Vec<String>,
+    },
+}
+
+impl Outcome {
+    /// Of a comparison.
+    pub fn compared(judged: Judged) -> Self {
+        Outcome::Compared(Box::new(judged))
+    }
+}
+
+/// Another value that an element would have under a mistake.
+pub struct Alternative {
+    /// The cause in the words of the report.
+    pub cause: &'static str,
+    /// What the mistake is.
+    pub what: String,
+    /// What the operation gives with it, real and before rounding, row-major.
+    pub values: Vec<f64>,
+}
+
+/// One operation.
+pub trait Operation: Sync {
+    /// Its name in reports.
+    fn name(&self) -> &'static str;
+
+    /// What is judged, and from what: one line for `difftest check --list`.
+    fn what(&self) -> &'static str;
+
+    /// Its tensors of one step.
+    fn judge(&self, view: &View) -> Vec<Outcome>;
+
+    /// What `tensor` would be under the mistakes that are particular to this operation.
+    fn alternatives(&self, _view: &View, _tensor: &str) -> Vec<Alternative> {
+        Vec::new()
+    }
+}

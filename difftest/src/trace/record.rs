@@ -1,0 +1,97 @@
+//! Traces of the secure engine: of ordinary training, and of a batch made of corner cases.
+
+use super::export;
+use super::file::TraceFile;
+use crate::error::Error;
+use crate::generate;
+use crate::side::secure::Secure;
+use crate::side::{Batch, Opens, Side};
+use fixtures::Split;
+use ndarray::{Array1, Array2};
+use reference::fixed::{LayerUnits, Parameters, Tape};
+use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+
+/// The engine's name in its own traces.
+pub const ENGINE: &str = "difftest secure";
+
+/// Trains `steps` steps on shares from initial weights by `seed`, and records each with all of its tensors.
+///
+/// # Errors
+/// A specification that the engine cannot work with; a party that fails.
+pub fn training(
+    spec: &TrainSpec,
+    split: &Split,
+    steps: usize,
+    seed: u64,
+    insecure_seed: Option<u64>,
+) -> Result<TraceFile, Error> {
+    let start = generate::initial(spec, seed)?;
+    let batches = generate::batches(split.len(), spec.sgd.batch, seed);
+    let batches = batches.take(steps).map(|rows| generate::rows(split, &rows, spec.fixed));
+    run(spec, start, batches, insecure_seed)
+}
+
+/// One step with one layer of identity weights, so that the rows of the batch are the logits: values on, below and above every threshold, ties,
+/// rows without a positive value, small and large ones.
+///
+/// # Errors
+/// As for [`training`].
+pub fn corners(head: Head, rounding: Rounding) -> Result<TraceFile, Error> {
+    const CLASSES: usize = 10;
+    let rows = corner_rows();
+    let spec = TrainSpec {
+        network: NetworkSpec { widths: vec![CLASSES, CLASSES] },
+        head,
+        epsilon: 0.1,
+        rounding,
+        fixed: FixedSpec::default(),
+        sgd: SgdSpec { batch: rows.len(), ..SgdSpec::default() },
+    };
+    let one = spec.fixed.one();
+    let layer = LayerUnits {
+        weights: Array2::from_shape_fn((CLASSES, CLASSES), |(i, j)| if i == j { one } else { 0 }),
+        bias: Array1::zeros(CLASSES),
+        weight_velocity: Array2::from_shape_fn((CLASSES, CLASSES), |(i, j)| (i as i64 - 4) * 37 + j as i64),
+        bias_velocity: Array1::from_shape_fn(CLASSES, |j| j as i64 * 11 - 40),
+    };
+    let labels: Vec<usize> = (0..rows.len()).map(|i| i % CLASSES).collect();
+    let units = Array2::from_shape_fn((rows.len(), CLASSES), |(i, j)| rows[i][j]);
+    let batch = Batch { reals: units.mapv(|u| u as f64 / one as f64), units, labels };
+    run(&spec, Parameters { layers: vec![layer] }, [batch].into_iter(), None)
+}
+
+/// Logits in units of 2^-16.
+fn corner_rows() -> Vec<[i64; 10]> {
+    const EPS: i64 = 6554;
+    let edges = [-1, 0, 1, EPS - 1, EPS, EPS + 1, 65_536, -65_536, 3 * 65_536, 20 * 65_536];
+    let mut rows: Vec<[i64; 10]> = (0..10).map(|k| std::array::from_fn(|j| edges[(j + k) % 10])).collect();
+    rows.push([0; 10]);
+    rows.push([-5; 10]);
+    rows.push(std::array::from_fn(|j| -(j as i64) * 40_000));
+    rows.push([70_000; 10]);
+    rows.push([EPS; 10]);
+    rows.push(std::array::from_fn(|j| if j == 3 || j == 8 { 131_072 } else { -9 }));
+    rows.push(std::array::from_fn(|j| (1 << (2 * j)) + j as i64));
+    rows.push(std::array::from_fn(|j| 65_536 * j as i64 - 13 * 65_536));
+    rows.push(std::array::from_fn(|j| if j == 9 { 2_000_000 } else { 1 }));
+    rows.push(std::array::from_fn(|j| 12_345 * (j as i64 * 7 % 11) - 30_000));
+    rows.extend((0..12).map(|k: i64| std::array::from_fn(|j| (k * 7919 + j as i64 * 104_729) % 400_000 - 100_000)));
+    rows
+}
+
+fn run(
+    spec: &TrainSpec,
+    mut start: Parameters,
+    batches: impl Iterator<Item = Batch>,
+    insecure_seed: Option<u64>,
+) -> Result<TraceFile, Error> {
+    let mut trace = TraceFile::new(export::header(ENGINE, spec)?);
+    let mut side = Secure::start(spec.clone(), insecure_seed, true)?;
+    side.load(&start)?;
+    for (step, batch) in batches.enumerate() {
+        let done = side.step(&batch, Tape::default())?;
+        trace.record(step, &start, &batch, &done.tensors);
+        start = side.parameters()?;
+    }
+    Ok(trace)
+}
