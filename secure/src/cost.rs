@@ -12,9 +12,35 @@ pub type StepName = &'static str;
 pub struct Cost {
     /// Communication rounds.
     pub rounds: u64,
-    /// Bits that all three parties together send, for one element of a vector whose length is a multiple of 64: bits travel in whole
-    /// words, and every block of bits begins a new one.
+    /// Bits that all three parties together send, for one element of a vector whose length is a multiple of 64: bits
+    /// travel in whole words, and every block of bits begins a new one.
     pub bits_per_element: u64,
+}
+
+impl Cost {
+    /// The price of what each party computes alone.
+    pub const FREE: Cost = Cost { rounds: 0, bits_per_element: 0 };
+
+    /// One protocol after another: rounds and bits add up.
+    #[must_use]
+    pub const fn then(self, next: Cost) -> Cost {
+        Cost { rounds: self.rounds + next.rounds, bits_per_element: self.bits_per_element + next.bits_per_element }
+    }
+
+    /// Two protocols side by side: they share their rounds.
+    #[must_use]
+    pub const fn beside(self, other: Cost) -> Cost {
+        Cost {
+            rounds: if self.rounds > other.rounds { self.rounds } else { other.rounds },
+            bits_per_element: self.bits_per_element + other.bits_per_element,
+        }
+    }
+
+    /// A protocol on `n` operands for each element, in the same rounds.
+    #[must_use]
+    pub const fn times(self, n: u64) -> Cost {
+        Cost { rounds: self.rounds, bits_per_element: n * self.bits_per_element }
+    }
 }
 
 /// What one named step sent, over all calls.

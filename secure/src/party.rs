@@ -1,14 +1,16 @@
-//! One party's view of a computation: its id, its two neighbours, the streams it shares with them, and the round it is in.
+//! One party's view of a computation: its id, its two neighbours, the streams it shares with them, and the round it is
+//! in.
 //!
-//! A protocol is an `async fn` that every party runs (SPMD). Where it must receive from a neighbour it awaits the end of the round;
-//! protocols that are joined (`try_join!`) therefore share rounds by construction: [`Party::run`] polls all of them as far as they
-//! get, then makes one exchange for all. Which protocols wait never depends on data, so all parties take the same rounds.
+//! A protocol is an `async fn` that every party runs (SPMD). Where it must receive from a neighbour it awaits the end
+//! of the round; protocols that are joined (`try_join!`) therefore share rounds by construction: [`Party::run`] polls
+//! all of them as far as they get, then makes one exchange for all. Which protocols wait never depends on data, so all
+//! parties take the same rounds.
 
 use crate::buffer::Words;
 use crate::clock::{Clock, Phase};
 use crate::cost::Spent;
 use crate::error::{Error, Result};
-use crate::fault::{Fault, planted};
+use crate::fault::faulty;
 use crate::id::{Neighbour, PartyId};
 use crate::net::recorded::{Expected, Sent};
 use crate::net::{Channel, Mailboxes, Round, SET_UP, StepList};
@@ -25,8 +27,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// What party 0 or party 1 knows of a truncation's coins: its additive part of the masked value. The coins follow from the two
-/// views together, which only a test harness ever brings together.
+/// What party 0 or party 1 knows of a truncation's coins: its additive part of the masked value. The coins follow from
+/// the two views together, which only a test harness ever brings together.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TruncationView {
     /// Name of the truncation, as in the arithmetic specification.
@@ -65,7 +67,8 @@ pub struct Party {
     record: RefCell<Option<Record>>,
 }
 
-/// What one party hands to a test harness, out of band: no message between parties carries it, and a party without a harness keeps none.
+/// What one party hands to a test harness, out of band: no message between parties carries it, and a party without a
+/// harness keeps none.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Record {
     /// Views of truncations, in the order of execution.
@@ -90,8 +93,9 @@ pub enum Probed {
 }
 
 impl Party {
-    /// Exchanges seeds with the neighbours over a fresh transport: party i draws the seed of stream i + 1, from the operating system
-    /// unless `seed` is given, and sends it to the next party. One message of 16 bytes each way, not counted as computation.
+    /// Exchanges seeds with the neighbours over a fresh transport: party i draws the seed of stream i + 1, from the
+    /// operating system unless `seed` is given, and sends it to the next party. One message of 16 bytes each way, not
+    /// counted as computation.
     ///
     /// # Errors
     /// Those of the transport and of the operating system's randomness.
@@ -103,9 +107,8 @@ impl Party {
         seed: Option<Seed>,
     ) -> Result<Self> {
         let mine = match seed {
-            _ if planted(Fault::SeedFixed) => Seed::default(),
-            Some(s) => s,
-            None => fresh_seed()?,
+            Some(s) => faulty!(SeedFixed => Seed::default(), s),
+            None => faulty!(SeedFixed => Seed::default(), fresh_seed()?),
         };
         let (mut outgoing, mut incoming) = (Mailboxes::default(), Mailboxes::default());
         outgoing[Neighbour::Next].extend(words_of(mine));
@@ -122,8 +125,8 @@ impl Party {
         Ok(party)
     }
 
-    /// A party from its transport and the seeds of its two streams: the one it shares with the previous party (component i) and
-    /// the one it shares with the next (component i + 1).
+    /// A party from its transport and the seeds of its two streams: the one it shares with the previous party
+    /// (component i) and the one it shares with the next (component i + 1).
     pub fn new(id: PartyId, fixed: FixedSpec, rounding: Rounding, channel: Box<dyn Channel>, seeds: [Seed; 2]) -> Self {
         Party {
             id,
@@ -225,8 +228,8 @@ impl Party {
         }
     }
 
-    /// Ends this protocol's part of the round; `words` are what it will receive from the previous and from the next party. What was
-    /// received must be read before the next await.
+    /// Ends this protocol's part of the round; `words` are what it will receive from the previous and from the next
+    /// party. What was received must be read before the next await.
     pub fn receive(&self, step: &'static str, words: [usize; 2]) -> Receive<'_> {
         let mut round = self.round.borrow_mut();
         let start = round.expected;

@@ -2,7 +2,7 @@
 
 use super::dense::LayerShare;
 use crate::error::Result;
-use crate::fault::{Fault, planted};
+use crate::fault::faulty;
 use crate::kernel::wide_fn;
 use crate::party::Party;
 use crate::protocol::truncate::{truncate, truncate_doubled};
@@ -24,12 +24,10 @@ wide_fn! {
 pub async fn update(p: &Party, l: usize, layer: &mut LayerShare, dw: Doubled, db: &Share, sgd: SgdUnits) -> Result<()> {
     let f = p.fixed.fraction_bits;
     let unreduced = |velocity: &Share, mut gradient: Doubled, extra_scale: u32| -> Doubled {
-        let mut momentum = sgd.momentum as u64;
-        if planted(Fault::MomentumTwice) {
-            momentum = ((u128::from(momentum) * u128::from(momentum)) >> sgd.shift) as u64;
-        }
-        let rate = (sgd.rate as u64) << u32::from(planted(Fault::BatchSize));
-        let rate = (rate - u64::from(planted(Fault::RateDown))) << extra_scale;
+        let momentum = sgd.momentum as u64;
+        let momentum = faulty!(MomentumTwice => (u128::from(momentum).pow(2) >> sgd.shift) as u64, momentum);
+        let rate = sgd.rate as u64;
+        let rate = faulty!(BatchSize => 2 * rate, RateDown => rate - 1, rate) << extra_scale;
         momentum_and_gradient(&mut gradient.0.part, &velocity.own, 2 * momentum, rate);
         gradient
     };
