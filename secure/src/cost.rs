@@ -1,4 +1,4 @@
-//! What a computation cost: rounds, messages and bytes, exact and independent of the data.
+//! The cost of a computation: rounds, messages and bytes, exact and independent of the data.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +43,7 @@ impl Cost {
     }
 }
 
-/// What one named step sent, over all calls.
+/// The cost of one named step, over all its calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepSpent {
     /// Rounds in which this step took part. Steps that run side by side share rounds, so these do not add up.
@@ -52,7 +52,7 @@ pub struct StepSpent {
     pub bytes: u64,
 }
 
-/// What a party, or all three together, spent.
+/// The cost so far of one party, or of all three together.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// Communication rounds, counted once for all parties.
@@ -79,7 +79,7 @@ impl Spent {
         }
     }
 
-    /// What was spent since an earlier reading of the same counter.
+    /// The cost since an earlier reading of this counter.
     #[must_use]
     pub fn since(&self, earlier: &Spent) -> Spent {
         let mut by_step = self.by_step.clone();

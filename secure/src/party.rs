@@ -39,13 +39,13 @@ pub struct TruncationView {
     pub part: Words,
 }
 
-/// One party.
+/// One of the three parties, with its transport, its two streams and its counters.
 pub struct Party {
-    /// Which party.
+    /// The party's number.
     pub id: PartyId,
-    /// The number format.
+    /// The number format of all values.
     pub fixed: FixedSpec,
-    /// How truncations round.
+    /// The rounding of every truncation.
     pub rounding: Rounding,
     /// Into how many pieces a matrix product is cut for whoever has nothing else to do; results do not depend on it.
     pub pieces: usize,
@@ -54,9 +54,9 @@ pub struct Party {
     channel: RefCell<Box<dyn Channel>>,
     outgoing: RefCell<Mailboxes>,
     incoming: RefCell<Mailboxes>,
-    /// What is declared of the round that is under way.
+    /// The messages declared for the round that is under way.
     round: RefCell<Round>,
-    /// Whether some protocol waits for the end of this round.
+    /// True if some protocol waits for the end of this round.
     waits: Cell<bool>,
     calls: Cell<u64>,
     /// Streams of this party's own component i (shared with the previous party) and of component i + 1 (with the next).
@@ -73,11 +73,11 @@ pub struct Party {
 pub struct Record {
     /// Views of truncations, in the order of execution.
     pub truncations: Vec<TruncationView>,
-    /// Shares of probed tensors.
+    /// Shares of probed tensors, in the order of execution.
     pub probes: Vec<(ProbePoint, Probed)>,
-    /// Which protocol wrote which words of the messages, for a transport that records them.
+    /// The protocol that wrote each range of words of the messages, for a transport that records them.
     pub sent: Vec<Sent>,
-    /// Who expected which words of the messages.
+    /// The protocol that expected each range of words of the messages.
     pub expected: Vec<Expected>,
     /// The first call and purpose for which words of a stream were drawn a second time.
     pub reused: Option<(CallId, u8)>,
@@ -86,7 +86,7 @@ pub struct Record {
 /// A party's share of a probed tensor.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Probed {
-    /// A replicated share.
+    /// A replicated share of the tensor.
     Share(Share),
     /// An unreduced product, as additive parts of its double.
     Doubled(Doubled),
@@ -249,7 +249,7 @@ impl Party {
         Receive { party: self, round: round.number, start, words }
     }
 
-    /// The counters so far.
+    /// The cost so far.
     pub fn spent(&self) -> Spent {
         self.spent.borrow().clone()
     }
@@ -265,7 +265,7 @@ impl Party {
         self.clock.head(on);
     }
 
-    /// Where this party's time went.
+    /// The time that this party has spent, by phase.
     pub fn times(&self) -> BTreeMap<Phase, Duration> {
         self.clock.booked()
     }
@@ -277,7 +277,7 @@ impl Party {
         Record { reused: reused.into_iter().flatten().next(), ..record }
     }
 
-    /// Whether a harness records.
+    /// True while a harness records.
     pub fn records(&self) -> bool {
         self.record.borrow().is_some()
     }
@@ -323,7 +323,7 @@ impl<'p> Future for Receive<'p> {
     }
 }
 
-/// What was received in the round that just ended.
+/// The messages of the round that just ended.
 pub struct Received<'p> {
     party: &'p Party,
     start: [usize; 2],
@@ -341,7 +341,8 @@ impl Received<'_> {
         )
     }
 
-    /// Those words as a vector of one's own: the message itself, uncopied, where this protocol was alone in it.
+    /// The words that a neighbour sent, as an owned vector: the message itself, uncopied, where this protocol was alone
+    /// in it.
     pub fn take(self, n: Neighbour) -> Words {
         let (start, words) = (self.start[n as usize], self.words[n as usize]);
         if words == 0 {

@@ -28,7 +28,7 @@ pub(crate) fn words_of(seed: Seed) -> [u64; 2] {
     [both as u64, (both >> 64) as u64]
 }
 
-/// One shared stream.
+/// One stream of pseudorandom words, which two parties share.
 pub struct Stream {
     key: CtrKey,
     /// Debug builds remember every (call, purpose) that was drawn and refuse to draw it again.

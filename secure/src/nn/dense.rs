@@ -24,7 +24,7 @@ pub struct LayerShare {
     pub bias_velocity: Share,
 }
 
-/// trunc(x W + (b << f), f), (batch, out): one truncated product.
+/// The pre-activations trunc(x W + (b << f), f), (batch, out), scale f: one truncated product.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
@@ -44,7 +44,7 @@ pub async fn forward(p: &Party, x: Left<'_>, layer: &LayerShare, name: &str) -> 
     Ok(faulty!(Unit => z.plus_public(p.id, 1), z))
 }
 
-/// (mask, ReLU): mask = \[z > 0\] as ring elements, ReLU(z) = mask z.
+/// The mask \[z > 0\] as ring elements, and ReLU(z) = mask z, both in the shape of z.
 ///
 /// # Errors
 /// Those of the transport.
@@ -58,7 +58,7 @@ pub async fn relu(p: &Party, z: &Share) -> Result<(Share, Share)> {
     Ok((mask.reshape(rows, cols), value.reshape(rows, cols)))
 }
 
-/// mask * trunc(g W^T, f): the gradient with respect to the pre-activations of the layer below.
+/// The gradient with respect to the pre-activations of the layer below: mask * trunc(g W^T, f), (batch, in), scale f.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
@@ -69,7 +69,8 @@ pub async fn backward(p: &Party, g: &Share, layer: &LayerShare, mask: &Share, na
     faulty!(MaskForgotten => Ok(through), multiply(p, mask, &through).await)
 }
 
-/// dW = x^T g, unreduced, as additive parts of its double; db = column sums of g.
+/// The gradients of weights and bias: dW = x^T g, (in, out), unreduced, as additive parts of its double, and db, the
+/// column sums of g, (1, out), scale f.
 ///
 /// # Errors
 /// Shapes do not fit.

@@ -19,13 +19,13 @@ use spec::{Head, HeadPoint, ProbePoint};
 
 const AT: &str = "head/divide";
 
-/// The head's gradient and what probabilities and loss are made from.
+/// The head's gradient, and the shares from which probabilities and loss are made.
 pub struct HeadShare {
     /// G, (batch, classes), scale f.
     pub gradient: Share,
     /// Numerators of the probabilities.
     numerator: Share,
-    /// Their denominator, (batch, 1).
+    /// The denominator of the probabilities, (batch, 1).
     denominator: Share,
     /// Softmax: its own quotients are the probabilities.
     quotient: Option<Share>,
@@ -33,7 +33,7 @@ pub struct HeadShare {
     loss_operand: Share,
 }
 
-/// G for a batch.
+/// The gradient of the loss with respect to the logits of a batch, (batch, classes), scale f. `epsilon` is in units.
 ///
 /// # Errors
 /// Shapes differ; those of the transport.
@@ -119,7 +119,7 @@ async fn relu_prob_cut(p: &Party, epsilon: i64, x: &Share, y: &Share) -> Result<
     thresholded(p, x_t, r.reshape(rows, cols), a.reshape(rows, cols), y).await
 }
 
-/// What `relu-prob` and `relu-prob-cut` have in common, once r and a are known.
+/// The part that `relu-prob` and `relu-prob-cut` have in common, once r and a are known.
 async fn thresholded(p: &Party, x_t: Share, r: Share, a: Share, y: &Share) -> Result<HeadShare> {
     let one = p.fixed.one();
     probe(p, HeadPoint::Positive, &r);

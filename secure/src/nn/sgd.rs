@@ -17,7 +17,7 @@ wide_fn! {
     }
 }
 
-/// V <- trunc(M V - c dW 2^x, s), W <- W + V, for weights and bias of layer `l` side by side.
+/// Updates velocity and weights of layer `l`: V <- trunc(M V - c dW 2^x, s), W <- W + V, weights and bias side by side.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.

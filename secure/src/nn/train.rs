@@ -77,7 +77,7 @@ pub async fn step(
     Ok((head, logits))
 }
 
-/// The logits of a batch.
+/// The logits of a batch, (batch, classes), scale f.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
@@ -104,8 +104,8 @@ pub async fn predict(p: &Party, layers: &[LayerShare], x: Left<'_>) -> Result<Sh
     Ok(class)
 }
 
-/// How many rows are predicted as their label says, (1, 1): a share, which can be added up over pieces before it is
-/// opened.
+/// The number of rows that are predicted as their label says, (1, 1): a share, which can be added up over pieces before
+/// it is opened.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.

@@ -13,10 +13,10 @@
 //! Cut a and b into chunks of four bits. Of every chunk the tree needs G = [a' + b' >= 16] and P = [a' + b' = 15].
 //! Parties 1 and 2 both know b', so both can write down the table of G (and P) over the 16 values that a' may have;
 //! party 0 knows which entry it is. Party 0 splits the indicator of a' into two vectors of bits, q for party 1 (stream
-//! 1, not sent) and q' = indicator xor q for party 2; either alone is uniform. The two inner products with the table
-//! xor to the entry. Parties 1 and 2 mask their answers with streams they share and send them to party 0, which makes
-//! the three components of the result: party 2's masked answer (0), party 1's masked answer (1), the masks (2). The
-//! entry of a' = 0 is known to parties 1 and 2 and goes into component 2, so the vectors have 15 bits.
+//! 1, not sent) and q' = indicator xor q for party 2; either alone is uniform. The two inner products with the
+//! table xor to the entry. Parties 1 and 2 mask their answers with streams they share and send them to party 0, which
+//! makes the three components of the result: party 2's masked answer (0), party 1's masked answer (1), the masks (2).
+//! The entry of a' = 0 is known to parties 1 and 2 and goes into component 2, so the vectors have 15 bits.
 
 use super::boolean::and;
 use crate::buffer::Words;
@@ -38,7 +38,7 @@ const QUERY: u8 = 0;
 const MASK_1: u8 = 1;
 const MASK_2: u8 = 2;
 
-/// Rounds and bits of [`carry`].
+/// The cost of [`carry`] of two numbers of `width` bits, an element.
 pub const fn carry_cost(width: u32) -> Cost {
     let mut rounds = 2;
     let mut bits = 0;
@@ -58,7 +58,7 @@ pub const fn carry_cost(width: u32) -> Cost {
     Cost { rounds, bits_per_element: bits }
 }
 
-/// Rounds and bits of [`low_sum`].
+/// The cost of [`low_sum`] of two numbers of `width` <= 5 bits, an element.
 pub const fn low_sum_cost(width: u32) -> Cost {
     Cost { rounds: 2, bits_per_element: (1 << width) - 1 + 2 * width as u64 }
 }

@@ -28,7 +28,8 @@ pub const fn maximum_cost(value_bits: u32, classes: u64) -> Cost {
     argmax_cost(value_bits, classes).then(select_sum_cost(classes))
 }
 
-/// A block for each class (column of x), a bit for each row of x. `by_class` is x transposed: a row for each class.
+/// The indicator of every row's largest element, ties to the lowest index: a block for each class (column of x), a bit
+/// for each row of x. `by_class` is x transposed, (classes, rows).
 ///
 /// # Errors
 /// Those of the transport.
@@ -66,7 +67,7 @@ const fn pairs_count(classes: usize) -> usize {
     classes * (classes - 1) / 2
 }
 
-/// The maximum of every row of x, (rows, 1).
+/// The largest element of every row of x, (rows, 1), at the scale of x.
 ///
 /// # Errors
 /// Those of the transport.

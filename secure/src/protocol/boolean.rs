@@ -13,7 +13,7 @@ use crate::id::Neighbour;
 use crate::party::Party;
 use crate::share::BitShare;
 
-/// One conjunction.
+/// The cost of [`and`], a bit.
 pub const AND: Cost = Cost { rounds: 1, bits_per_element: 3 };
 
 /// The cost of [`and_all`] of `factors` blocks, an element of the result.
@@ -27,7 +27,7 @@ pub const fn and_all_cost(factors: u64) -> Cost {
     cost
 }
 
-/// x AND y.
+/// The conjunction x AND y, bit by bit: (blocks, len) as x and y.
 ///
 /// # Errors
 /// Those of the transport.

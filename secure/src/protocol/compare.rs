@@ -23,7 +23,7 @@ pub const fn sign_cost(value_bits: u32) -> Cost {
     carry_cost(value_bits - 1).beside(BITS_FROM_PARTY_0)
 }
 
-/// \[x < 0\], a block for each row of x.
+/// The bits \[x < 0\], a block for each row of x.
 ///
 /// # Errors
 /// Those of the transport.

@@ -25,7 +25,7 @@ use crate::kernel::{from_bits, wide_fn};
 use crate::party::Party;
 use crate::share::{BitShare, Share};
 
-/// One bit to the ring.
+/// The cost of [`to_ring`], a bit.
 pub const TO_RING: Cost = Cost { rounds: 2, bits_per_element: 3 * 64 };
 
 const R_1: u8 = 0;
@@ -63,7 +63,7 @@ pub(super) struct HalfBit {
     pub c: Words,
 }
 
-/// The bits as ring elements, a row for each block.
+/// The bits as ring elements 0 and 1, (blocks, len).
 ///
 /// # Errors
 /// Those of the transport.

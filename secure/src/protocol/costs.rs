@@ -1,4 +1,4 @@
-//! What every protocol costs, in one table.
+//! The costs of all protocols in one table.
 //!
 //! The rows are the formulas that stand in the protocols' files, for the default number format (f = 16, K = 32) and ten
 //! classes. `docs/costs.md` is this table; a test holds it to the formulas, another one the formulas to what the
@@ -30,7 +30,7 @@ pub const CLASSES: u64 = 10;
 pub struct Row {
     /// The function that runs the protocol.
     pub protocol: &'static str,
-    /// What the costs are for: an element, a row, a sum.
+    /// The operand that the costs are for: an element, a row, a sum.
     pub unit: &'static str,
     /// The cost with probabilistic rounding.
     pub probabilistic: Cost,

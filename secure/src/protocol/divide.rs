@@ -61,15 +61,15 @@ async fn inverse(p: &Party, u: &Share, at: &str) -> Result<Share> {
     truncate_product(p, last, 29, name("w16")).await
 }
 
-/// What dividing by s produced beside the quotients.
+/// The quotients by s, and the normalisation of s, which the probabilities use.
 pub struct Quotients {
-    /// x_i / s, scale f, the shape of x.
+    /// The quotients x_i / s at scale f, in the shape of x.
     pub quotient: Share,
-    /// How s was normalised.
+    /// The normalisation of s.
     pub normalised: Normalised,
 }
 
-/// Every row of x divided by its element of the column s, 0 <= x_i <= s.
+/// Divides every row of x by its element of the column s, 0 <= x_i <= s. x and s may have any common scale.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
@@ -93,7 +93,7 @@ async fn by_row(p: &Party, x: &Share, w: &Share, shift: u32, name: &str) -> Resu
     truncate_product(p, product_by_row_parts(p, x, w)?, shift, name).await
 }
 
-/// 1 / s for every element of the column s, scale f.
+/// The reciprocal of every element of the column s: (rows, 1), scale f in and out.
 ///
 /// # Errors
 /// Those of the transport.

@@ -9,11 +9,11 @@
 //! reveals    nothing
 //! source     Aly and Smart, *Benchmarking privacy preserving scientific operations* (eprint 2019/354), section 4
 //!
-//! y = d log2 e (31 fraction bits) is a + b with a known to party 0 and b to parties 1 and 2. Its fraction is a mod
-//! 2^31 + b mod 2^31 - carry 2^31. Its integer part is (a >> 31) + (b >> 31) + carry, so 2^n = 2^(n') (1 + carry) with
-//! n' the five-bit sum of the two shifted numbers, whose bits need no carry from below and are ready early. Only n' =
-//! 31 with a carry wraps to n = 0: there 2^32 - 1 is subtracted. (No d in the domain gets there; a run that left its
-//! range must still do as the specification says.)
+//! y = d log2 e (31 fraction bits) is a + b with a known to party 0 and b to parties 1 and 2. Its fraction is
+//! a mod 2^31 + b mod 2^31 - carry 2^31. Its integer part is (a >> 31) + (b >> 31) + carry, so 2^n = 2^(n') (1 + carry)
+//! with n' the five-bit sum of the two shifted numbers, whose bits need no carry from below and are ready early. Only
+//! n' = 31 with a carry wraps to n = 0: there 2^32 - 1 is subtracted. (No d in the domain gets there; a run that left
+//! its range must still do as the specification says.)
 
 use super::adder::{carry, carry_cost, low_sum, low_sum_cost};
 use super::boolean::{AND, and, and_all, and_all_cost};
@@ -50,7 +50,7 @@ pub const fn exponential_cost(fixed: FixedSpec, rounding: Rounding) -> Cost {
     bits.then(converted).then(scale.beside(polynomial)).then(result)
 }
 
-/// exp of every element.
+/// The exponential of every element of d <= 0, scale f in and out, in the shape of d.
 ///
 /// # Errors
 /// Those of the transport.

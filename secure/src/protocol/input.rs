@@ -29,7 +29,7 @@ pub const BITS_FROM_PARTY_0: Cost = Cost { rounds: 1, bits_per_element: 1 };
 enum Component {
     /// The words that this key gives: 16 bytes in place of 8 an element. It serves this component alone.
     Key(Seed),
-    /// The words.
+    /// The words themselves.
     Words(Words),
 }
 
@@ -58,7 +58,7 @@ impl Dealt {
         (self.rows, self.cols)
     }
 
-    /// The share.
+    /// Expands the keys to the share.
     ///
     /// # Errors
     /// A component that does not have as many words as the secret has elements.

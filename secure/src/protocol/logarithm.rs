@@ -28,7 +28,7 @@ pub const fn logarithm_cost(fixed: FixedSpec, rounding: Rounding, range: BitRang
     normalise_cost(fixed.value_bits, range).then(APPLY).then(first_powers).then(next_powers).then(result)
 }
 
-/// ln of every element of the column s.
+/// The natural logarithm of every element of the column s, all in `range`: (rows, 1), scale f in and out.
 ///
 /// # Errors
 /// Those of the transport.

@@ -45,13 +45,13 @@ pub struct Matrix<'a> {
 }
 
 impl Matrix<'_> {
-    /// The transpose.
+    /// The transpose, without a copy.
     #[must_use]
     pub fn t(self) -> Self {
         Matrix { transposed: !self.transposed, ..self }
     }
 
-    /// (rows, columns) as the product sees them.
+    /// The shape (rows, columns) as the product sees it.
     pub fn shape(&self) -> (usize, usize) {
         if self.transposed { (self.share.cols, self.share.rows) } else { self.share.shape() }
     }
@@ -77,13 +77,13 @@ enum Held<'a> {
 }
 
 impl Left<'_> {
-    /// The transpose.
+    /// The transpose, without a copy.
     #[must_use]
     pub fn t(self) -> Self {
         Left { transposed: !self.transposed, ..self }
     }
 
-    /// (rows, columns) as the product sees them.
+    /// The shape (rows, columns) as the product sees it.
     pub fn shape(&self) -> (usize, usize) {
         let (rows, cols) = match self.held {
             Held::Share(share) => share.shape(),
@@ -111,7 +111,7 @@ impl<'a> From<&'a Factor> for Left<'a> {
     }
 }
 
-/// The additive parts of twice the matrix product x y: local.
+/// The additive parts of twice the matrix product x y, (rows of x, columns of y). No message is sent.
 ///
 /// # Errors
 /// Inner dimensions differ.
@@ -147,7 +147,7 @@ fn view(words: &[u64], (rows, cols): (usize, usize), transposed: bool) -> View<'
 }
 
 wide_fn! {
-    /// What the left operand ([`Factor`]) is multiplied by.
+    /// The words by which the left operand ([`Factor`]) is multiplied.
     fn right_words(id: PartyId, far: &[u64], middle: &[u64], out: &mut [u64]) {
         let pairs = out.iter_mut().zip(far.iter().zip(middle));
         let doubled = faulty!(

@@ -26,10 +26,10 @@ use crate::party::Party;
 use crate::share::same_shape;
 use crate::share::{Parts, Share};
 
-/// Resharing three additive parts.
+/// The cost of [`reshare`], and with it of every product here, an element of the result.
 pub const RESHARE: Cost = Cost { rounds: 1, bits_per_element: 3 * 64 };
 
-/// The additive parts of the element-wise product: local.
+/// The additive parts of the element-wise product. No message is sent.
 ///
 /// # Errors
 /// Shapes differ.
@@ -40,7 +40,7 @@ pub fn product_parts(p: &Party, x: &Share, y: &Share) -> Result<Parts> {
     Ok(Parts { rows: x.rows, cols: x.cols, part })
 }
 
-/// The additive parts of x y where y is a column vector that multiplies every column of x: local.
+/// The additive parts of x y where y is a column vector that multiplies every column of x. No message is sent.
 ///
 /// # Errors
 /// Row counts differ or y has several columns.
@@ -79,8 +79,8 @@ fn product(id: PartyId, a: u64, b: u64, c: u64, d: u64) -> u64 {
     }
 }
 
-/// Turns additive parts into a replicated share. Party i keeps its masked part as component i and sends it to party i -
-/// 1.
+/// Turns additive parts into a replicated share. Party i keeps its masked part as component i and sends it to party
+/// i - 1.
 ///
 /// # Errors
 /// Those of the transport.
@@ -99,7 +99,7 @@ pub async fn reshare(p: &Party, parts: Parts) -> Result<Share> {
     Ok(Share::new(rows, cols, own, next))
 }
 
-/// Element-wise product.
+/// The element-wise product of two matrices of one shape, wrapping.
 ///
 /// # Errors
 /// Shapes differ; those of the transport.
@@ -107,7 +107,7 @@ pub async fn multiply(p: &Party, x: &Share, y: &Share) -> Result<Share> {
     reshare(p, product_parts(p, x, y)?).await
 }
 
-/// x times the column vector y, row by row.
+/// Every row of x times its element of the column vector y, in the shape of x, wrapping.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
@@ -115,7 +115,7 @@ pub async fn multiply_by_row(p: &Party, x: &Share, y: &Share) -> Result<Share> {
     reshare(p, product_by_row_parts(p, x, y)?).await
 }
 
-/// Row-wise inner products, (rows, 1): only the sums are reshared.
+/// The inner product of every row of x with the row of y, (rows, 1). Only the sums are reshared.
 ///
 /// # Errors
 /// Shapes differ; those of the transport.

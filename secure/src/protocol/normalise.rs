@@ -29,16 +29,16 @@ pub const APPLY: Cost = RESHARE;
 
 /// A normalised column of positive integers.
 pub struct Normalised {
-    /// N, (n, 1).
+    /// The power of two N with 2^30 <= s N < 2^31, (n, 1).
     pub scale: Share,
     /// The index of the highest bit, (n, 1).
     pub msb: Share,
-    /// [s >= 1], (n, 1); only where lo = 0.
+    /// The bits \[s >= 1\], (n, 1), where the range holds 0.
     pub positive: Option<Share>,
     lo: u32,
 }
 
-/// The power of two for each element of the column s.
+/// Finds the power of two for each element of the column s, all in `range`.
 ///
 /// # Errors
 /// Those of the transport.
@@ -68,7 +68,7 @@ pub async fn normalise(p: &Party, s: &Share, range: BitRange) -> Result<Normalis
 }
 
 impl Normalised {
-    /// u = s N, and 2^30 where s = 0.
+    /// The normalised column u = s N, and 2^30 where s = 0: (n, 1).
     ///
     /// # Errors
     /// Those of the transport.

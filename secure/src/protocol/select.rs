@@ -47,7 +47,7 @@ const STEP: &str = "select";
 const C_0: u8 = 0;
 const Y_0: u8 = 1;
 
-/// b x.
+/// The product b x, element by element, in the shape of x.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
@@ -56,7 +56,7 @@ pub async fn select(p: &Party, b: &BitShare, x: &Share) -> Result<Share> {
     reshare(p, products).await
 }
 
-/// (b, b x), both in the ring.
+/// The bit b and the product b x, both as ring elements in the shape of x.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
@@ -65,7 +65,7 @@ pub async fn select_with_bit(p: &Party, b: &BitShare, x: &Share) -> Result<(Shar
     try_join!(finish_bit(p, STEP, b, half), reshare(p, products))
 }
 
-/// sum over the rows (blocks) of b x: (1, cols).
+/// The sum of b x over the rows (blocks): (1, cols).
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.

@@ -6,7 +6,7 @@
 use crate::fault::faulty;
 use crate::kernel::wide_fn;
 
-/// What makes every value that may be truncated non-negative.
+/// The offset that makes every value that may be truncated non-negative.
 pub const OFFSET: u64 = 1 << 62;
 
 wide_fn! {
