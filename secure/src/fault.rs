@@ -1,6 +1,6 @@
 //! Faults that can be planted on purpose, to prove that a tester finds them.
 //!
-//! Only a build with the feature `faults` can plant one. In any other build [`faulty`] leaves nothing but the right
+//! Only a build with the feature `faults` can plant one. In any other build `faulty!` leaves nothing but the right
 //! expression.
 //!
 //! Each fault is one that real systems have shipped or that a porter would make. It is planted at one place, named by
@@ -16,8 +16,8 @@ pub(crate) mod prg;
 pub(crate) mod truncate;
 
 /// An expression with a wrong twin: `faulty!(HalfMissing => 0, 1 << (shift - 1))` is 0 while the fault `HalfMissing` is
-/// planted and `1 << (shift - 1)` otherwise. Several faults can stand before the right expression. Without the feature
-/// `faults` the wrong expressions are not compiled.
+/// planted and `1 << (shift - 1)` otherwise. Several faults can stand before the right expression. A
+/// fault without a right expression is done besides. Without the feature `faults` no wrong expression is compiled.
 #[cfg(feature = "faults")]
 macro_rules! faulty {
     ($fault:ident => $wrong:expr, $other:ident => $($rest:tt)+) => {
@@ -30,6 +30,11 @@ macro_rules! faulty {
     ($fault:ident => $wrong:expr, $right:expr $(,)?) => {
         if $crate::fault::planted($crate::fault::Fault::$fault) { $wrong } else { $right }
     };
+    ($fault:ident => $wrong:expr) => {
+        if $crate::fault::planted($crate::fault::Fault::$fault) {
+            $wrong
+        }
+    };
 }
 
 /// The right expression: this build cannot plant faults.
@@ -41,6 +46,7 @@ macro_rules! faulty {
     ($fault:ident => $wrong:expr, $right:expr $(,)?) => {
         $right
     };
+    ($fault:ident => $wrong:expr) => {};
 }
 pub(crate) use faulty;
 

@@ -55,13 +55,13 @@ impl Stream {
             let fresh = self.used.borrow_mut().insert((call.0, purpose));
             assert!(fresh, "randomness drawn twice: call {}, purpose {purpose}", call.0);
         }
-        let call = faulty!(StreamReused => CallId(0), call);
+        let counted = faulty!(StreamReused => CallId(0), call);
         // First block: call (64 bits), purpose (8 bits), block (56 bits).
-        let start = (u128::from(call.0) << 64) | (u128::from(purpose) << 56);
+        let start = (u128::from(counted.0) << 64) | (u128::from(purpose) << 56);
         if let Some(audit) = self.audit.borrow_mut().as_mut()
             && !audit.drawn.insert(start)
         {
-            audit.reused.get_or_insert((call, purpose));
+            audit.reused.get_or_insert((counted, purpose));
         }
         Draw { key: &self.key, start }
     }

@@ -101,9 +101,9 @@ async fn relu_grad(p: &Party, x: &Share, y: &Share) -> Result<HeadShare> {
 async fn relu_prob(p: &Party, epsilon: i64, x: &Share, y: &Share) -> Result<HeadShare> {
     let (rows, cols) = x.shape();
     let flat = x.clone().reshape(1, rows * cols);
-    let epsilon = faulty!(EpsilonStrict => epsilon + 1, EpsilonDown => epsilon - 1, epsilon);
+    let threshold = faulty!(EpsilonStrict => epsilon + 1, EpsilonDown => epsilon - 1, epsilon);
     // One batch of comparisons: [x > 0], then [x >= E] = NOT [x < E].
-    let signs = sign(p, &flat.map(u64::wrapping_neg).stack(&flat.clone().plus_public(p.id, -epsilon))?).await?;
+    let signs = sign(p, &flat.map(u64::wrapping_neg).stack(&flat.clone().plus_public(p.id, -threshold))?).await?;
     let (positive, reached) = (signs.gather([0]), signs.gather([1]).not(p.id));
     let positive = faulty!(SumCut => reached.clone(), positive);
     let (r, a, x_t) = try_join!(select(p, &positive, &flat), to_ring(p, &reached), dot_rows(p, x, y))?;

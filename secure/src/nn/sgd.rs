@@ -24,10 +24,12 @@ wide_fn! {
 pub async fn update(p: &Party, l: usize, layer: &mut LayerShare, dw: Doubled, db: &Share, sgd: SgdUnits) -> Result<()> {
     let f = p.fixed.fraction_bits;
     let unreduced = |velocity: &Share, mut gradient: Doubled, extra_scale: u32| -> Doubled {
-        let momentum = sgd.momentum as u64;
-        let momentum = faulty!(MomentumTwice => (u128::from(momentum).pow(2) >> sgd.shift) as u64, momentum);
-        let rate = sgd.rate as u64;
-        let rate = faulty!(BatchSize => 2 * rate, RateDown => rate - 1, rate) << extra_scale;
+        let momentum = faulty!(
+            MomentumTwice => ((sgd.momentum as u128).pow(2) >> sgd.shift) as u64,
+            sgd.momentum as u64
+        );
+        let coded = sgd.rate as u64;
+        let rate = faulty!(BatchSize => 2 * coded, RateDown => coded - 1, coded) << extra_scale;
         momentum_and_gradient(&mut gradient.0.part, &velocity.own, 2 * momentum, rate);
         gradient
     };

@@ -51,8 +51,8 @@ pub async fn argmax(p: &Party, by_class: &Share) -> Result<BitShare> {
     // Where the comparison of i and j stands among the pairs.
     let at = |i: usize, j: usize| i * (2 * classes - i - 1) / 2 + (j - i - 1);
     let both = not_less.append(&less);
-    let rivals = classes - 1;
-    let rivals = faulty!(MaximumPower => if rivals > 1 { 1 << rivals.ilog2() } else { rivals }, rivals);
+    let rivals =
+        faulty!(MaximumPower => if classes > 2 { 1 << (classes - 1).ilog2() } else { classes - 1 }, classes - 1);
     let factors = (0..rivals).flat_map(|k| {
         (0..classes).map(move |i| {
             // The k-th rival of i.

@@ -90,9 +90,9 @@ pub(super) async fn finish_bit(p: &Party, step: &'static str, b: &BitShare, half
         let mut product = p.stream(2).words(t, mine, n);
         let mut component_2 = product.clone();
         p.stream(2).add(t, R_1 + R_2 - mine, &mut component_2);
-        faulty!(BitUnmasked => (product, component_2) = (Words::zeros(n), Words::zeros(n)), ());
+        faulty!(BitUnmasked => (product, component_2) = (Words::zeros(n), Words::zeros(n)));
         halves(&known, &mut c, &mut product, &mut component_2);
-        faulty!(Replicas => component_2.iter_mut().for_each(|c| *c = c.wrapping_add(p.id.index() as u64 & 1)), ());
+        faulty!(Replicas => component_2.iter_mut().for_each(|c| *c = c.wrapping_add(p.id.index() as u64 & 1)));
         p.send(step, to, |m| m.extend_from_slice(&product));
         p.receive(step, [0, 0]).await;
         if p.id == PartyId::P1 { (c, component_2) } else { (component_2, c) }

@@ -234,7 +234,7 @@ async fn probabilistic_2(p: &Party, z: Words, shift: u32) -> (Words, Words) {
     p.receive(STEP, [0, 0]).await;
     let mut own = z;
     p.stream(2).draw(t, R_2).fill(0, &mut own);
-    faulty!(ResultUnmasked => own.fill(0), ());
+    faulty!(ResultUnmasked => own.fill(0));
     (own, p.stream(0).words(t, R_0, n))
 }
 
