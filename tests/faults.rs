@@ -51,8 +51,9 @@ fn faults_are_found_where_they_are_and_clean_runs_are_clean() {
 /// A maximum over the batch goes unnoticed in one row, and a row needs two classes.
 #[cfg(feature = "faults")]
 fn a_failing_step_shrinks_to_what_the_fault_needs() {
-    use difftest::replay::{StepFile, fresh, shrink};
+    use difftest::replay::{fresh, shrink::shrink};
     use difftest::side::secure::Secure;
+    use difftest::trace::step_file::StepFile;
     use reference::spec::TrainSpec;
     use secure::fault::{Fault, plant};
 

@@ -18,12 +18,12 @@ fn every_head_rounding_and_depth_is_bit_exact_and_inside_its_bound() {
                 let spec = training.spec(784).unwrap();
                 let mut secure = Secure::start(spec.clone(), None, true).unwrap();
                 let config = Config::new(spec, 3, 11);
-                let found = lockstep::run(&config, &data, &mut secure, |_| ()).unwrap();
+                let found = lockstep::run(&config, &data, &mut secure, |_, _| ()).unwrap();
                 for check in found.checks.iter().filter(|c| c.name != "divergence") {
                     assert!(check.passed, "{}: {check:?}", config.command(""));
                 }
                 // A bound that is never nearly reached somewhere would prove little.
-                let closest = found.tensors.values().map(|c| c.closest).fold(0.0, f64::max);
+                let closest = found.distances.tensors.values().map(|c| c.closest).fold(0.0, f64::max);
                 assert!((0.5..=1.0).contains(&closest), "{}: closest {closest}", config.command(""));
             }
         }

@@ -340,7 +340,7 @@ fn secure_cells_have_costs_and_time() {
         "--heads",
         "softmax",
         "--sides",
-        "secure,f64",
+        "secure,real",
         "--epochs",
         "1",
         "--out",

@@ -7,12 +7,12 @@
 
 use crate::check::Outcome;
 use crate::check::divergence::Evidence;
-use crate::check::range::Range;
 use crate::compare::real;
 use crate::config::{Config, Mode};
 use crate::error::Error;
 use crate::evaluation::Evaluation;
 use crate::explain::health;
+use crate::run::free::Free;
 use crate::run::lockstep;
 use crate::side::integer::Integer;
 use crate::side::real::Real;
@@ -20,7 +20,7 @@ use crate::side::secure::Secure;
 use crate::side::{Side, Tensors};
 use crate::{generate, report};
 use fixtures::Dataset;
-use reference::fixed::{Coins, Tape};
+use reference::fixed::Coins;
 use reference::spec::{FixedSpec, HeadPoint, ProbePoint, SgdUnits, TrainSpec};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -173,24 +173,26 @@ impl<'a> Training<'a> {
     }
 
     fn train(&self, side: &mut Integer, trial: &mut Trial, seen: &mut impl FnMut(&Tensors<i64>)) -> Result<(), Error> {
-        let (mut range, mut watch) = (Range::default(), Evidence::new("integer", trial.fixed));
-        for (step, rows) in self.batches.iter().enumerate() {
-            let batch = generate::rows(&self.data.train, rows, trial.fixed);
-            let done = side.step(&batch, Tape::default())?;
-            trial.steps = step + 1;
-            seen(&done.tensors);
-            watch.step(step, &done.tensors, |&v| real(v, trial.fixed.fraction_bits));
-            range.step(step, &side.violations);
-            if let Some((step, violation)) = range.first() {
-                trial.failure = Some(format!("step {step}: {violation}"));
+        let spec = TrainSpec { fixed: trial.fixed, ..self.config.spec.clone() };
+        let mut evidence = Evidence::new("integer", trial.fixed);
+        let batches = self.batches.iter().map(|rows| generate::rows(&self.data.train, rows, trial.fixed));
+        let mut run = Free::new(&spec, batches);
+        run.integer = Some(&mut *side);
+        for trace in run {
+            let trace = trace?;
+            trial.steps = trace.step + 1;
+            seen(&trace.integer.tensors);
+            evidence.step(trace.step, &trace.integer.tensors, |&v| real(v, trial.fixed.fraction_bits));
+            if let Some(violation) = trace.violations.violations().first() {
+                trial.failure = Some(format!("step {}: {violation}", trace.step));
                 return Ok(());
             }
         }
         let accuracy = Evaluation::of(self.data, trial.fixed).accuracy(side)?;
         trial.accuracy = Some(accuracy);
-        // Below what f64 learnt by far is below chance too, so few steps or rows are judged by the comparison with f64.
+        // Below what the real side learnt by far is below chance too, so few steps or rows are judged by the comparison with it.
         let chance = Evaluation::of(self.data, trial.fixed).chance();
-        let verdict = watch.verdict(accuracy, &chance, self.batches.len(), usize::MAX);
+        let verdict = evidence.verdict(accuracy, &chance, self.batches.len(), usize::MAX);
         if verdict.fails() {
             trial.failure = Some(verdict.to_string());
         } else if accuracy < self.least_accuracy() {
@@ -218,13 +220,15 @@ impl<'a> Training<'a> {
 pub fn run(config: &Config, data: &Dataset) -> Result<Advice, Error> {
     let spec = &config.spec;
     let units = spec.sgd.units(spec.fixed)?;
-    let mut f64_side = Real::new(spec.clone(), &generate::initial(spec, config.seed)?)?;
+    let mut real_side = Real::new(spec.clone(), &generate::initial(spec, config.seed)?)?;
     let (mut reals, mut integers) = (Extremes::<f64>::default(), Extremes::<i64>::default());
     let batches = Training::batches(config, data);
-    for rows in &batches {
-        reals.step(&f64_side.step(&generate::rows(&data.train, rows, spec.fixed), Tape::default())?.tensors);
+    let mut run = Free::new(spec, batches.iter().map(|rows| generate::rows(&data.train, rows, spec.fixed)));
+    run.real = Some(&mut real_side);
+    for trace in run {
+        reals.step(&trace?.real.tensors);
     }
-    let real_accuracy = Evaluation::of(data, spec.fixed).accuracy(&mut f64_side)?;
+    let real_accuracy = Evaluation::of(data, spec.fixed).accuracy(&mut real_side)?;
     let chance = Evaluation::of(data, spec.fixed).chance();
     if real_accuracy < chance.learnt() {
         return Err(Error::Usage(format!(
@@ -290,7 +294,7 @@ fn confirm(config: &Config, data: &Dataset, fixed: FixedSpec) -> Result<Vec<Outc
     let spec = TrainSpec { fixed, ..config.spec.clone() };
     let config = Config { spec, mode: Mode::Lockstep, steps: config.steps.min(CONFIRMED), ..config.clone() };
     let mut secure = Secure::start(config.spec.clone(), config.insecure_seed, true)?;
-    let found = lockstep::run(&config, data, &mut secure, |_| ())?;
+    let found = lockstep::run(&config, data, &mut secure, |_, _| ())?;
     Ok(found.checks.into_iter().filter(|c| c.name != "divergence").collect())
 }
 

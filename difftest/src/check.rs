@@ -1,12 +1,18 @@
-//! The named checks. Each gathers evidence step by step and ends in an [`Outcome`].
+//! The named checks. Each is a [`Check`] in a file of its own, gathers evidence from one [`Trace`] after the other and ends in an [`Outcome`].
+//!
+//! To add one, write its file and name it in [`judge::all`].
 
 pub mod bit_exact;
+pub mod comparison;
 pub mod divergence;
 pub mod encoding;
 pub mod error_bound;
 pub mod gradient_bound;
+pub mod judge;
 pub mod range;
 
+use crate::trace::Trace;
+use comparison::Judged;
 use serde::Serialize;
 
 /// What a check found.
@@ -48,4 +54,20 @@ impl Outcome {
     pub fn line(&self) -> String {
         format!("{}  {:<15} {}\n", self.word(), self.name, self.summary)
     }
+}
+
+/// One named check.
+pub trait Check {
+    /// The name on the report.
+    fn name(&self) -> &'static str;
+
+    /// Looks at one step; `judged` holds its distances to the real side and their bounds, where they are proven: in a step that starts all sides from
+    /// the same parameters, as long as no operand has left its range.
+    fn see(&mut self, trace: &Trace, judged: Option<&Judged>);
+
+    /// Whether anything was wrong so far.
+    fn failed(&self) -> bool;
+
+    /// The verdict on all steps seen.
+    fn finish(self: Box<Self>) -> Outcome;
 }

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use fixtures::Dataset;
-use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+use reference::spec::{FixedSpec, Head, NetworkSpec, ProbePoint, Rounding, SgdSpec, TrainSpec};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -190,6 +190,29 @@ impl Config {
             engine: None,
             replayed: None,
         }
+    }
+
+    /// Whether the tensors of this step are compared (`--step`).
+    pub fn compares(&self, step: usize) -> bool {
+        self.only_step.is_none_or(|only| only == step)
+    }
+
+    /// Whether this tensor is compared (`--probe`).
+    pub fn wants(&self, point: &ProbePoint) -> bool {
+        self.only_probe.as_ref().is_none_or(|name| *name == point.to_string())
+    }
+
+    /// Refuses a name for `--probe` that none of the tensors of a step has.
+    ///
+    /// # Errors
+    /// The names to choose from.
+    pub fn probe_exists<'p>(&self, points: impl Iterator<Item = &'p ProbePoint> + Clone) -> Result<(), Error> {
+        let Some(name) = &self.only_probe else { return Ok(()) };
+        if points.clone().any(|point| self.wants(point)) {
+            return Ok(());
+        }
+        let names: Vec<_> = points.map(ToString::to_string).collect();
+        Err(Error::Usage(format!("--probe {name} is no tensor of this run; choose one of {}", names.join(", "))))
     }
 
     /// The command line that repeats this run, with `extra` flags.

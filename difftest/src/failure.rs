@@ -10,8 +10,8 @@ pub struct Sides {
     pub real: Option<f64>,
     /// Integer model, at `scale`.
     pub integer: Option<i64>,
-    /// Secure, at `scale`.
-    pub secure: Option<i64>,
+    /// The tested side's name and value, at `scale`.
+    pub tested: Option<(&'static str, i64)>,
     /// Scale of the integers.
     pub scale: u32,
 }
@@ -34,16 +34,13 @@ pub struct Failure {
 impl Failure {
     /// Four lines for a person.
     pub fn text(&self, config: &Config) -> String {
-        let Sides { real: value, integer, secure, scale } = self.sides;
-        let units = |name: &str, u: Option<i64>| u.map(|u| format!("{name} {u} ({:.9})", real(u, scale)));
-        let values: Vec<_> = [
-            value.map(|v| format!("real {v:.9}")),
-            units("integer", integer),
-            units(config.engine.unwrap_or("secure"), secure),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        let Sides { real: value, integer, tested, scale } = self.sides;
+        let units = |(name, u)| format!("{name} {u} ({:.9})", real(u, scale));
+        let values: Vec<_> =
+            [value.map(|v| format!("real {v:.9}")), integer.map(|u| units(("integer", u))), tested.map(units)]
+                .into_iter()
+                .flatten()
+                .collect();
         let Failure { check, at, what, repeat, .. } = self;
         let (head, rounding) = (config.spec.head, config.spec.rounding);
         let coins =

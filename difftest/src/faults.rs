@@ -6,6 +6,7 @@
 //! The same battery on an unchanged engine must find nothing: that is what its false-alarm rate means.
 
 pub mod battery;
+pub mod catalogue;
 pub mod cause;
 pub mod from_file;
 pub mod lab;
@@ -103,9 +104,9 @@ pub fn judge(fault: Fault, steps: usize, seed: u64) -> Result<Row, Error> {
         fault: fault.name(),
         description: fault.description(),
         planted_at: fault.place(),
-        planted_cause: fault.cause().name(),
+        planted_cause: catalogue::cause(fault).name(),
         place_right: finding.as_ref().is_some_and(|f| f.place == fault.place()),
-        cause_right: finding.as_ref().is_some_and(|f| f.cause == fault.cause().name()),
+        cause_right: finding.as_ref().is_some_and(|f| f.cause == catalogue::cause(fault).name()),
         finding,
         training,
         seconds: start.elapsed().as_secs_f64(),

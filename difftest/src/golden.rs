@@ -13,12 +13,14 @@ use crate::config::{Training, data};
 use crate::error::Error;
 use crate::generate;
 use crate::output;
+use crate::run::free::Free;
+use crate::side::Side;
 use crate::side::integer::Integer;
 use crate::side::real::Real;
 use crate::side::secure::Secure;
-use crate::side::{Side, Tensors};
+use crate::trace::Trace;
 use ndarray::Array2;
-use reference::fixed::{Coins, Tape};
+use reference::fixed::Coins;
 use reference::spec::{Head, ProbePoint, Rounding, SgdSpec, TrainSpec};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -102,27 +104,31 @@ impl Case {
         dir.join(format!("{}.json", self.name()))
     }
 
-    fn run(&self) -> Result<(TrainSpec, Tensors<f64>, Tensors<i64>), Error> {
+    /// The last step.
+    fn run(&self) -> Result<Trace, Error> {
         let data = data(None)?;
         let spec = self.training.spec(data.train.inputs())?;
         let start = generate::initial(&spec, SEED)?;
-        let mut f64_side = Real::new(spec.clone(), &start)?;
+        let mut real = Real::new(spec.clone(), &start)?;
         let mut fixed: Box<dyn Side<Value = i64>> = match spec.rounding {
             Rounding::Nearest => Box::new(Secure::start(spec.clone(), None, true)?),
             Rounding::Probabilistic => Box::new(Integer::with_coins(spec.clone(), Coins::seeded(SEED))?),
         };
         fixed.load(&start)?;
-        let (mut reals, mut integers) = (Tensors::new(), Tensors::new());
-        for rows in generate::batches(data.train.len(), spec.sgd.batch, SEED).take(STEPS) {
-            let batch = generate::rows(&data.train, &rows, spec.fixed);
-            reals = f64_side.step(&batch, Tape::default())?.tensors;
-            integers = fixed.step(&batch, Tape::default())?.tensors;
+        let rows = generate::batches(data.train.len(), spec.sgd.batch, SEED).take(STEPS);
+        let mut run = Free::new(&spec, rows.map(|rows| generate::rows(&data.train, &rows, spec.fixed)));
+        run.real = Some(&mut real);
+        run.tested = Some(&mut *fixed);
+        let mut last = None;
+        for trace in run.by_ref() {
+            last = Some(trace?);
         }
-        Ok((spec, reals, integers))
+        Ok(last.expect("a case has steps"))
     }
 
     fn record(&self) -> Result<Golden, Error> {
-        let (spec, reals, integers) = self.run()?;
+        let Trace { spec, real, tested, .. } = self.run()?;
+        let (reals, integers) = (real.tensors, tested.tensors);
         let tensors = integers
             .iter()
             .map(|(point, units)| {

@@ -18,6 +18,37 @@
 //! * What else is measured: [`advise`] (number formats), [`functions`], [`timing`], [`paper`]; [`error`] ends a run that has no verdict.
 //!
 //! Values are never repaired before they are compared.
+//!
+//! # Features
+//! * `html`: reports as HTML pages with plots. `mnist`: MNIST inside the library. `faults`: planted faults, never in a release.
+//!
+//! None is on by default, so that a test of an engine compiles neither plots nor data.
+//!
+//! # Example
+//! ```
+//! use difftest::{config::Config, run::lockstep, side::secure::Secure};
+//! use fixtures::{Dataset, Split};
+//! use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+//!
+//! // Eight images of 2 x 2 pixels, two steps of four rows.
+//! let images = (0..32).map(|pixel| pixel * 8).collect();
+//! let split = Split { images, labels: vec![0, 1, 2, 3, 0, 1, 2, 3], height: 2, width: 2 };
+//! let data = Dataset { train: split.clone(), test: split };
+//! let spec = TrainSpec {
+//!     network: NetworkSpec::dense(4, 3, 10, 2),
+//!     head: Head::ReluGrad,
+//!     epsilon: 0.1,
+//!     rounding: Rounding::Probabilistic,
+//!     fixed: FixedSpec::default(),
+//!     sgd: SgdSpec { batch: 4, ..SgdSpec::default() },
+//! };
+//! let mut secure = Secure::start(spec.clone(), None, true)?;
+//! let found = lockstep::run(&Config::new(spec, 2, 1), &data, &mut secure, |_| ())?;
+//! for check in found.checks.iter().filter(|check| ["bit-exact", "error-bound"].contains(&check.name)) {
+//!     assert!(check.passed, "{}: {}", check.name, check.summary);
+//! }
+//! # Ok::<(), difftest::error::Error>(())
+//! ```
 
 pub mod advise;
 pub mod bound;

@@ -4,6 +4,7 @@ pub mod budget;
 #[cfg(feature = "html")]
 pub mod html;
 pub mod json;
+pub mod number;
 pub mod text;
 
 use crate::check::{Outcome, divergence::Verdict};
@@ -13,7 +14,7 @@ use crate::config::{Config, Mode};
 use crate::evaluation::Evaluation;
 use crate::explain::health;
 use crate::provenance::{DataReport, Provenance};
-use crate::run::lockstep::{Detail, Tightness};
+use crate::run::distances::{Detail, Distances, Tightness};
 use crate::run::{free, lockstep};
 use crate::side::Spent;
 use crate::statistics::median;
@@ -230,19 +231,8 @@ impl Report {
     /// Of a lock-step run.
     pub fn lockstep(config: &Config, data: &Dataset, found: lockstep::Findings) -> Self {
         debug_assert_eq!(config.mode, Mode::Lockstep);
-        let lockstep::Findings {
-            tensors,
-            statistical,
-            tightness,
-            budgets,
-            details,
-            checks,
-            divergence,
-            watch,
-            accuracy,
-            spent,
-            steps,
-        } = found;
+        let lockstep::Findings { distances, budgets, checks, divergence, watch, accuracy, spent, steps } = found;
+        let Distances { tensors, statistical, tightness, details } = distances;
         let unit = 1.0 / config.spec.fixed.one() as f64;
         Report {
             tensors: tensors

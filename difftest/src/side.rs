@@ -2,6 +2,7 @@
 
 pub mod integer;
 pub mod real;
+pub mod recorded;
 pub mod secure;
 
 use crate::error::Error;
@@ -11,12 +12,52 @@ use ndarray::Array2;
 use reference::fixed::{Parameters, Tape};
 use reference::spec::ProbePoint;
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 /// The names of the three sides, in the order in which they are reported.
 pub const SIDES: [&str; 3] = ["real", "integer", "secure"];
 
 /// Probed tensors of one step: reals for the real side, units for the others.
 pub type Tensors<T> = BTreeMap<ProbePoint, Array2<T>>;
+
+/// The tensors of a step that a plaintext side shows.
+#[derive(Debug, Clone, Copy)]
+pub enum Shows {
+    /// Every probed tensor.
+    Everything,
+    /// Those tensors for which the function holds.
+    Only(fn(&ProbePoint) -> bool),
+}
+
+/// Copies tensors out of a step while it runs, and takes the time for that, which is no cost of the step.
+struct Probe<T> {
+    shows: Shows,
+    tensors: Tensors<T>,
+    start: Instant,
+    looking: Duration,
+}
+
+impl<T: Clone> Probe<T> {
+    fn start(shows: Shows) -> Self {
+        Probe { shows, tensors: Tensors::new(), start: Instant::now(), looking: Duration::ZERO }
+    }
+
+    fn see(&mut self, point: ProbePoint, tensor: &Array2<T>) {
+        let start = Instant::now();
+        if match self.shows {
+            Shows::Everything => true,
+            Shows::Only(shown) => shown(&point),
+        } {
+            self.tensors.insert(point, tensor.clone());
+        }
+        self.looking += start.elapsed();
+    }
+
+    /// Ends the step.
+    fn spent(&self) -> Spent {
+        Spent { seconds: self.start.elapsed().saturating_sub(self.looking).as_secs_f64(), ..Spent::default() }
+    }
+}
 
 /// The rows of one step, which all sides train on.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,9 +138,9 @@ pub trait Opens: Side<Value = i64> {
     /// A peer that fails.
     fn parameters(&mut self) -> Result<Parameters, Error>;
 
-    /// What the last step truncated, for sides that record it.
-    fn truncated(&self) -> &[Truncated] {
-        &[]
+    /// Hands out what the last step truncated, for sides that record it.
+    fn take_truncated(&mut self) -> Vec<Truncated> {
+        Vec::new()
     }
 }
 

@@ -12,17 +12,20 @@
 //!
 //! Source: Keller and Sun, *Effectiveness of MPC-friendly Softmax Replacement* (arXiv 2011.11202), section 3.
 
+mod argmax;
 mod branch;
 mod dense;
 mod head;
 mod network;
 mod product;
+mod scratch;
 mod sgd;
 
-pub use branch::{Branches, Masks};
+pub use argmax::argmax;
+pub use branch::Branches;
 pub use dense::Layer;
-pub use head::RealHead;
-pub use network::{Network, argmax};
+pub use head::{Masks, RealHead};
+pub use network::Network;
 
 use spec::SpecError;
 

@@ -8,6 +8,29 @@
 //! * *headroom*: how far an operand is from the limit at which an operation stops being exact.
 //!
 //! Nothing here knows of shares or networks; `secure` takes from this crate only the vocabulary in [`spec`].
+//!
+//! ```
+//! use reference::f64::RealHead;
+//! use reference::fixed::{Coins, Model, Tape};
+//! use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+//!
+//! let spec = TrainSpec {
+//!     network: NetworkSpec::dense(1, 1, 3, 1),
+//!     head: Head::Softmax,
+//!     epsilon: 0.1,
+//!     rounding: Rounding::Nearest,
+//!     fixed: FixedSpec::default(),
+//!     sgd: SgdSpec::default(),
+//! };
+//! // One row of logits in both arithmetics; nearest rounding needs no coins.
+//! let real = RealHead::of(&spec).gradient(&[1.0, 0.0, -1.0], 0)?;
+//! let mut coins = Coins::Tape(Tape::default());
+//! let integer = Model::new(spec)?.head(&ndarray::array![[65536, 0, -65536]], &[0], &mut coins)?;
+//! for (units, real) in integer.gradient.iter().zip(real) {
+//!     assert!((*units as f64 / 65536.0 - real).abs() < 1e-3);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod batches;
 pub mod f64;

@@ -50,39 +50,8 @@ macro_rules! faulty {
 }
 pub(crate) use faulty;
 
-/// What kind of mistake a fault is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
-    /// A constant, threshold or datum at the wrong value or scale.
-    Encoding,
-    /// A truncation that rounds as it must not.
-    Rounding,
-    /// An algorithm that is not as near to its function as it promises.
-    Approximation,
-    /// Something that works only for a part of the range.
-    Range,
-    /// A comparison that goes the wrong way exactly at its threshold, or a special case left out.
-    Branch,
-    /// Algebra, masks, copies or messages that are not those of the protocol: wrong for any operand.
-    Protocol,
-}
-
-impl Cause {
-    /// In lower case.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Cause::Encoding => "encoding",
-            Cause::Rounding => "rounding",
-            Cause::Approximation => "approximation",
-            Cause::Range => "range",
-            Cause::Branch => "branch",
-            Cause::Protocol => "protocol",
-        }
-    }
-}
-
 macro_rules! catalogue {
-    ($($fault:ident, $name:literal, $place:literal, $cause:ident, $what:literal;)*) => {
+    ($($fault:ident, $name:literal, $place:literal, $what:literal;)*) => {
         /// A fault of the catalogue.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Fault {
@@ -103,11 +72,6 @@ macro_rules! catalogue {
                 match self { $(Fault::$fault => $place,)* }
             }
 
-            /// What kind of mistake it is.
-            pub const fn cause(self) -> Cause {
-                match self { $(Fault::$fault => Cause::$cause,)* }
-            }
-
             /// What goes wrong, in one line.
             pub const fn description(self) -> &'static str {
                 match self { $(Fault::$fault => $what,)* }
@@ -117,69 +81,69 @@ macro_rules! catalogue {
 }
 
 catalogue! {
-    SeedFixed, "seed-fixed", "prg", Protocol, "the parties' seeds are a constant instead of fresh randomness";
-    StreamReused, "stream-reused", "prg", Protocol, "every protocol call draws the same words of a stream";
-    StreamNarrow, "stream-narrow", "prg", Protocol, "masks have 32 random bits instead of 64";
-    InputUnmasked, "input-unmasked", "input", Protocol, "party 0 shares a value with mask 0: party 1 sees it";
-    AndUnmasked, "and-unmasked", "and", Protocol, "conjunctions are reshared without a sharing of zero";
-    AndCrossTerm, "and-cross-term", "and", Protocol, "a cross term of the conjunction is left out";
-    AndOdd, "and-odd", "and", Protocol, "a conjunction of an odd number of factors drops the last one";
-    ReshareUnmasked, "zero-shares-zero", "multiply", Protocol, "products are reshared with zero shares that are all zero";
-    ReshareOneSided, "zero-shares-do-not-cancel", "multiply", Protocol, "one party adds to its zero share and does not subtract";
-    CrossTerm, "product-cross-term", "multiply", Protocol, "party 2 leaves out one cross term of a product";
-    WeightForgotten, "weight-forgotten", "matmul", Protocol, "party 2 takes the component that it doubles on the left only once on the right";
-    DifferenceOnce, "difference-once", "matmul", Protocol, "party 0 subtracts the product of the differences once instead of twice";
-    LostCarry, "lost-carry", "adder", Protocol, "the carry from the lower half of the bits is lost at the last level";
-    SumCarry, "sum-carry", "adder", Protocol, "a carry does not run on through a position that propagates";
-    AdderUnmasked, "adder-unmasked", "adder", Protocol, "the indicator of party 0's digits goes out without its mask";
-    AnswerMask, "answer-mask", "adder", Protocol, "parties 1 and 2 mask their answers to party 0 with the same words";
-    SignWidth, "sign-width", "compare", Range, "the sign is taken from one bit below the top of the value";
-    SignOffByOne, "sign-off-by-one", "compare", Branch, "a comparison with zero is off by one unit";
-    SignTop, "sign-top", "compare", Protocol, "the sign lacks the top bit of the second summand";
-    BitNotBit, "bit-not-bit", "convert", Protocol, "the exclusive or of two bits becomes their sum, which can be 2";
-    BitScaled, "bit-scaled", "convert", Encoding, "a bit is handed out at the scale of fixed-point values";
-    Replicas, "replicas-disagree", "convert", Protocol, "the two copies of a share component differ by one";
-    BitUnmasked, "bit-unmasked", "convert", Protocol, "parties 1 and 2 return their products to party 0 without masks";
-    SelectSign, "select-sign", "select", Protocol, "a bit times a value takes the wrong sign of the second summand where the bit is set";
-    SelectUnmasked, "select-unmasked", "select", Protocol, "party 0's half of the value goes to party 1 without its mask";
-    MessageShort, "message-short", "select", Protocol, "the last word of a message is not sent";
-    LocalTruncation, "local-truncation", "truncate", Range, "each share is shifted by itself: off by the ring's size with probability |v| / 2^64";
-    BothFloored, "both-shares-floored", "truncate", Rounding, "both shares are floored: every result is one unit low";
-    HalfMissing, "half-missing", "truncate", Rounding, "nearest rounding without the half: it floors";
-    TiesDown, "ties-down", "truncate", Rounding, "nearest rounding rounds ties down";
-    BorrowDropped, "borrow-dropped", "truncate", Range, "nearest rounding drops the borrow between the two summands";
-    TruncateUnmasked, "truncate-unmasked", "truncate", Protocol, "party 2's part of the product goes to party 1 without its mask";
-    MaskLowBits, "mask-low-bits", "truncate", Protocol, "the mask has zeros where the coin is decided: the coin depends on the shares alone";
-    ResultUnmasked, "result-unmasked", "truncate", Protocol, "party 1's part of the result goes to party 0 without its mask";
-    PieceOffset, "piece-offset", "truncate", Protocol, "the mask of the product starts anew with every piece of 1024 elements";
-    NormaliseFirst, "normalise-first", "normalise", Protocol, "every element is normalised by the first element's power of two";
-    NormaliseZero, "normalise-zero", "normalise", Branch, "zero is not treated as one";
-    InverseStep, "inverse-step", "divide", Approximation, "the last Goldschmidt step is missing";
-    ReciprocalFirst, "reciprocal-then-multiply", "divide", Approximation, "quotients are products with a reciprocal that was rounded before";
-    ExpTail, "exp-tail", "exponential", Range, "exp of a very negative number is not 0";
-    ExpCoefficient, "exp-coefficient", "exponential", Approximation, "the last coefficient of the exponential's polynomial is off by one percent";
-    LogCoefficient, "log-coefficient", "logarithm", Approximation, "the last term of the logarithm's polynomial is left out";
-    MaximumPower, "maximum-power-of-two", "argmax", Protocol, "the winner is compared with a power of two of rivals only";
-    TiesHighest, "ties-highest", "argmax", Branch, "argmax resolves ties to the highest index";
-    Unit, "one-unit-everywhere", "dense/forward", Rounding, "every pre-activation is one unit high: less than the error bound";
-    BiasShift, "bias-shift", "dense/forward", Encoding, "the bias is added at the scale of values, not of products";
-    ReluAtZero, "relu-at-zero", "dense/relu", Branch, "the derivative of ReLU is 1 at zero";
-    NotTransposed, "not-transposed", "dense/backward", Protocol, "the gradient passes through the weights untransposed";
-    MaskForgotten, "mask-forgotten", "dense/backward", Protocol, "the gradient passes where ReLU was inactive";
-    BiasGradient, "bias-gradient-missing", "dense/gradients", Protocol, "the gradient of the bias is zero";
-    MaximumOfBatch, "maximum-of-batch", "head/softmax", Range, "the maximum over the batch is subtracted, not that of the row";
-    NoMaximum, "no-maximum", "head/softmax", Range, "no maximum is subtracted before exp";
-    LabelScale, "label-scale", "head/softmax", Encoding, "labels are subtracted at half their scale";
-    ReluGradZero, "relu-grad-zero", "head/relu-grad", Branch, "a row without a positive logit takes probability 1/L instead of 0";
-    EpsilonStrict, "epsilon-strict", "head/relu-prob", Branch, "a logit equal to epsilon does not reach it";
-    SumCut, "sum-cut", "head/relu-prob", Encoding, "the sum takes the logits above epsilon only, as relu-prob-cut does";
-    EpsilonDown, "epsilon-down", "head/relu-prob", Encoding, "epsilon is encoded rounding down";
-    ThresholdScale, "threshold-scale", "head/relu-prob-cut", Encoding, "epsilon is encoded with eight fraction bits, the logits with sixteen";
-    Regulariser, "regulariser-missing", "head/relu-eps", Encoding, "the true logit lacks its regulariser of one unit";
-    BatchSize, "batch-size", "sgd", Encoding, "the gradient is divided by half the batch size";
-    RateDown, "rate-down", "sgd", Encoding, "the learning rate is encoded one unit low";
-    MomentumTwice, "momentum-twice", "sgd", Encoding, "momentum is applied twice";
-    StaleBatch, "stale-batch", "train", Protocol, "the last batch of a run finds the images of the batch before in its buffer";
+    SeedFixed, "seed-fixed", "prg", "the parties' seeds are a constant instead of fresh randomness";
+    StreamReused, "stream-reused", "prg", "every protocol call draws the same words of a stream";
+    StreamNarrow, "stream-narrow", "prg", "masks have 32 random bits instead of 64";
+    InputUnmasked, "input-unmasked", "input", "party 0 shares a value with mask 0: party 1 sees it";
+    AndUnmasked, "and-unmasked", "and", "conjunctions are reshared without a sharing of zero";
+    AndCrossTerm, "and-cross-term", "and", "a cross term of the conjunction is left out";
+    AndOdd, "and-odd", "and", "a conjunction of an odd number of factors drops the last one";
+    ReshareUnmasked, "zero-shares-zero", "multiply", "products are reshared with zero shares that are all zero";
+    ReshareOneSided, "zero-shares-do-not-cancel", "multiply", "one party adds to its zero share and does not subtract";
+    CrossTerm, "product-cross-term", "multiply", "party 2 leaves out one cross term of a product";
+    WeightForgotten, "weight-forgotten", "matmul", "party 2 takes the component that it doubles on the left only once on the right";
+    DifferenceOnce, "difference-once", "matmul", "party 0 subtracts the product of the differences once instead of twice";
+    LostCarry, "lost-carry", "adder", "the carry from the lower half of the bits is lost at the last level";
+    SumCarry, "sum-carry", "adder", "a carry does not run on through a position that propagates";
+    AdderUnmasked, "adder-unmasked", "adder", "the indicator of party 0's digits goes out without its mask";
+    AnswerMask, "answer-mask", "adder", "parties 1 and 2 mask their answers to party 0 with the same words";
+    SignWidth, "sign-width", "compare", "the sign is taken from one bit below the top of the value";
+    SignOffByOne, "sign-off-by-one", "compare", "a comparison with zero is off by one unit";
+    SignTop, "sign-top", "compare", "the sign lacks the top bit of the second summand";
+    BitNotBit, "bit-not-bit", "convert", "the exclusive or of two bits becomes their sum, which can be 2";
+    BitScaled, "bit-scaled", "convert", "a bit is handed out at the scale of fixed-point values";
+    Replicas, "replicas-disagree", "convert", "the two copies of a share component differ by one";
+    BitUnmasked, "bit-unmasked", "convert", "parties 1 and 2 return their products to party 0 without masks";
+    SelectSign, "select-sign", "select", "a bit times a value takes the wrong sign of the second summand where the bit is set";
+    SelectUnmasked, "select-unmasked", "select", "party 0's half of the value goes to party 1 without its mask";
+    MessageShort, "message-short", "select", "the last word of a message is not sent";
+    LocalTruncation, "local-truncation", "truncate", "each share is shifted by itself: off by the ring's size with probability |v| / 2^64";
+    BothFloored, "both-shares-floored", "truncate", "both shares are floored: every result is one unit low";
+    HalfMissing, "half-missing", "truncate", "nearest rounding without the half: it floors";
+    TiesDown, "ties-down", "truncate", "nearest rounding rounds ties down";
+    BorrowDropped, "borrow-dropped", "truncate", "nearest rounding drops the borrow between the two summands";
+    TruncateUnmasked, "truncate-unmasked", "truncate", "party 2's part of the product goes to party 1 without its mask";
+    MaskLowBits, "mask-low-bits", "truncate", "the mask has zeros where the coin is decided: the coin depends on the shares alone";
+    ResultUnmasked, "result-unmasked", "truncate", "party 1's part of the result goes to party 0 without its mask";
+    PieceOffset, "piece-offset", "truncate", "the mask of a product starts anew with every piece of 1024 elements";
+    NormaliseFirst, "normalise-first", "normalise", "every element is normalised by the first element's power of two";
+    NormaliseZero, "normalise-zero", "normalise", "zero is not treated as one";
+    InverseStep, "inverse-step", "divide", "the last Goldschmidt step is missing";
+    ReciprocalFirst, "reciprocal-then-multiply", "divide", "quotients are products with a reciprocal that was rounded before";
+    ExpTail, "exp-tail", "exponential", "exp of a very negative number is not 0";
+    ExpCoefficient, "exp-coefficient", "exponential", "the last coefficient of the exponential's polynomial is off by one percent";
+    LogCoefficient, "log-coefficient", "logarithm", "the last term of the logarithm's polynomial is left out";
+    MaximumPower, "maximum-power-of-two", "argmax", "the winner is compared with a power of two of rivals only";
+    TiesHighest, "ties-highest", "argmax", "argmax resolves ties to the highest index";
+    Unit, "one-unit-everywhere", "dense/forward", "every pre-activation is one unit high: less than the error bound";
+    BiasShift, "bias-shift", "dense/forward", "the bias is added at the scale of values, not of products";
+    ReluAtZero, "relu-at-zero", "dense/relu", "the derivative of ReLU is 1 at zero";
+    NotTransposed, "not-transposed", "dense/backward", "the gradient passes through the weights untransposed";
+    MaskForgotten, "mask-forgotten", "dense/backward", "the gradient passes where ReLU was inactive";
+    BiasGradient, "bias-gradient-missing", "dense/gradients", "the gradient of the bias is zero";
+    MaximumOfBatch, "maximum-of-batch", "head/softmax", "the maximum over the batch is subtracted, not that of the row";
+    NoMaximum, "no-maximum", "head/softmax", "no maximum is subtracted before exp";
+    LabelScale, "label-scale", "head/softmax", "labels are subtracted at half their scale";
+    ReluGradZero, "relu-grad-zero", "head/relu-grad", "a row without a positive logit takes probability 1/L instead of 0";
+    EpsilonStrict, "epsilon-strict", "head/relu-prob", "a logit equal to epsilon does not reach it";
+    SumCut, "sum-cut", "head/relu-prob", "the sum takes the logits above epsilon only, as relu-prob-cut does";
+    EpsilonDown, "epsilon-down", "head/relu-prob", "epsilon is encoded rounding down";
+    ThresholdScale, "threshold-scale", "head/relu-prob-cut", "epsilon is encoded with eight fraction bits, the logits with sixteen";
+    Regulariser, "regulariser-missing", "head/relu-eps", "the true logit lacks its regulariser of one unit";
+    BatchSize, "batch-size", "sgd", "the gradient is divided by half the batch size";
+    RateDown, "rate-down", "sgd", "the learning rate is encoded one unit low";
+    MomentumTwice, "momentum-twice", "sgd", "momentum is applied twice";
+    StaleBatch, "stale-batch", "train", "the last batch of a run finds the images of the batch before in its buffer";
 }
 
 impl std::fmt::Display for Fault {

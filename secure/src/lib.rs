@@ -18,6 +18,26 @@
 //! [`id`] says who is who. [`kernel`] (u64 slices) and [`net`] (words between neighbours) know nothing of shares; [`share`] is data;
 //! [`party`] is one party's view and the rounds; [`protocol`] computes; [`nn`] trains. [`engine`] is the client and [`engine::worker`] a party at
 //! work; [`client`] opens what the parties hand out, as [`opened`] names it.
+//!
+//! ```
+//! use secure::engine::{Engine, EngineConfig};
+//! use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+//!
+//! let spec = TrainSpec {
+//!     network: NetworkSpec::dense(1, 1, 3, 1),
+//!     head: Head::Softmax,
+//!     epsilon: 0.1,
+//!     rounding: Rounding::Probabilistic,
+//!     fixed: FixedSpec::default(),
+//!     sgd: SgdSpec::default(),
+//! };
+//! // The head of one row of logits (units of 2^-16) with label 0, computed on shares.
+//! let report = Engine::start(EngineConfig::new(spec))?.head(&[65536, 0, -65536], 3, &[0])?;
+//! let sum: i64 = report.probabilities.iter().sum();
+//! assert!((sum - 65536).abs() < 16, "probabilities add up to 1: {sum}");
+//! assert_eq!(report.gradient[0], report.probabilities[0] - 65536);
+//! # Ok::<(), secure::Error>(())
+//! ```
 
 #![deny(unsafe_code)]
 

@@ -3,11 +3,12 @@
 
 use super::Outcome;
 use crate::chance::Chance;
-use crate::compare::place;
+use crate::compare::{place, real};
 use crate::config::Config;
 use crate::side::Tensors;
+use crate::trace::Trace;
 use ndarray::Array2;
-use reference::spec::{FixedSpec, ProbePoint};
+use reference::spec::{FixedSpec, ProbePoint, TrainSpec};
 use serde::{Deserialize, Serialize};
 
 /// What became of one side.
@@ -178,8 +179,61 @@ impl Verdict {
     }
 }
 
+/// How a training ended, which decides whether a side learnt anything.
+#[derive(Debug, Clone, Copy)]
+pub struct Ending {
+    /// Part of the test set that each side classifies correctly.
+    pub accuracy: [f64; 3],
+    /// What a side that has learnt nothing gets right.
+    pub chance: Chance,
+    /// Steps taken.
+    pub steps: usize,
+    /// Steps of one pass over the training set.
+    pub epoch: usize,
+}
+
+/// The evidence of the three sides, step by step.
+#[derive(Debug, Clone)]
+pub struct Divergence {
+    sides: [Evidence; 3],
+}
+
+impl Divergence {
+    /// Nothing seen yet of the sides with these names, in the order real, integer, tested.
+    pub fn new(names: [&'static str; 3], spec: &TrainSpec) -> Self {
+        Divergence { sides: names.map(|name| Evidence::new(name, spec.fixed)) }
+    }
+
+    /// Looks at one step. A step that a side did not finish is not looked at.
+    pub fn see(&mut self, trace: &Trace) {
+        if !trace.complete() {
+            return;
+        }
+        let (step, f) = (trace.step, trace.spec.fixed.fraction_bits);
+        let [real_side, integer, tested] = &mut self.sides;
+        real_side.step(step, &trace.real.tensors, |v| *v);
+        integer.step(step, &trace.integer.tensors, |v| real(*v, f));
+        tested.step(step, &trace.tested.tensors, |v| real(*v, f));
+        if let Some(violation) = trace.violations.violations().first() {
+            integer.violated(step, violation.to_string());
+        }
+    }
+
+    /// The evidence of one side, for what no trace shows: tensors of evaluations between steps.
+    pub fn side(&mut self, number: usize) -> &mut Evidence {
+        &mut self.sides[number]
+    }
+
+    /// The verdict on every side.
+    pub fn verdicts(&self, end: &Ending) -> Vec<(&'static str, Verdict)> {
+        let verdict =
+            |(e, accuracy): (&Evidence, f64)| (e.side, e.verdict(accuracy, &end.chance, end.steps, end.epoch));
+        self.sides.iter().zip(end.accuracy).map(verdict).collect()
+    }
+}
+
 /// The verdict on all sides: it fails if one of them does not train, and is open if a training that was long enough cannot be told from chance.
-pub fn finish(config: &Config, sides: &[(&'static str, Verdict)]) -> Outcome {
+pub fn outcome(config: &Config, sides: &[(&'static str, Verdict)]) -> Outcome {
     let list: Vec<_> = sides.iter().map(|(side, v)| format!("{side} {v}")).collect();
     let failure = sides.iter().find(|(_, v)| v.fails()).map(|_| {
         let lines: String = list.iter().map(|l| format!("\n  {l}")).collect();
@@ -254,15 +308,15 @@ mod tests {
     fn what_cannot_be_judged_is_no_failure() {
         let config = crate::config::small(reference::spec::Head::Softmax, reference::spec::Rounding::Nearest);
         let few = Verdict::TooFewSteps { accuracy: 0.0, chance: 0.1, steps: 10 };
-        let outcome = finish(&config, &[("real", few), ("secure", Verdict::Trains)]);
+        let outcome = super::outcome(&config, &[("real", few), ("secure", Verdict::Trains)]);
         assert_eq!(outcome.word(), "PASS");
         assert_eq!(
             outcome.summary,
             "real not judged (accuracy 0.0 %, chance 10.0 %: 10 steps are too few), secure trains"
         );
         let rows = Verdict::TooFewRows { accuracy: 0.7, chance: 0.5, rows: 40 };
-        assert_eq!(finish(&config, &[("real", Verdict::Trains), ("secure", rows.clone())]).word(), "OPEN");
+        assert_eq!(super::outcome(&config, &[("real", Verdict::Trains), ("secure", rows.clone())]).word(), "OPEN");
         let stalls = Verdict::Stalls { accuracy: 0.5, dead_layer: Some(1) };
-        assert_eq!(finish(&config, &[("real", rows), ("secure", stalls)]).word(), "FAIL");
+        assert_eq!(super::outcome(&config, &[("real", rows), ("secure", stalls)]).word(), "FAIL");
     }
 }

@@ -1,35 +1,46 @@
 //! `range`: no operand of the fixed-point arithmetic left the range in which it is exact, as seen by the integer model's monitor.
 
-use super::Outcome;
+use super::comparison::Judged;
+use super::{Check, Outcome};
 use crate::config::Config;
-use reference::fixed::{Monitor, Violation};
+use crate::trace::Trace;
+use reference::fixed::Violation;
 use std::collections::BTreeMap;
 
 /// Gathers violations.
-#[derive(Debug, Default)]
-pub struct Range {
+#[derive(Debug)]
+pub struct Range<'c> {
+    config: &'c Config,
     first: Option<(usize, Violation)>,
     counts: BTreeMap<String, u64>,
 }
 
-impl Range {
-    /// Adds what the monitor saw in one step.
-    pub fn step(&mut self, step: usize, monitor: &Monitor) {
-        for (name, count) in monitor.counts() {
+impl<'c> Range<'c> {
+    /// Nothing seen yet.
+    pub fn new(config: &'c Config) -> Self {
+        Range { config, first: None, counts: BTreeMap::new() }
+    }
+}
+
+impl Check for Range<'_> {
+    fn name(&self) -> &'static str {
+        "range"
+    }
+
+    fn see(&mut self, trace: &Trace, _: Option<&Judged>) {
+        for (name, count) in trace.violations.counts() {
             *self.counts.entry(name.clone()).or_default() += count;
         }
         if self.first.is_none() {
-            self.first = monitor.violations().first().map(|v| (step, v.clone()));
+            self.first = trace.violations.violations().first().map(|v| (trace.step, v.clone()));
         }
     }
 
-    /// The first step with a violation, and the violation.
-    pub fn first(&self) -> Option<&(usize, Violation)> {
-        self.first.as_ref()
+    fn failed(&self) -> bool {
+        self.first.is_some()
     }
 
-    /// The verdict.
-    pub fn finish(self, config: &Config) -> Outcome {
+    fn finish(self: Box<Self>) -> Outcome {
         let total: u64 = self.counts.values().sum();
         let summary = match self.counts.iter().max_by_key(|(_, n)| **n) {
             None => "every operand inside its range".to_owned(),
@@ -39,7 +50,7 @@ impl Range {
             format!(
                 "FAIL range   step {step}: {v}{}\n  beyond it the ring wraps; lower --lr, stop earlier, or choose a head that keeps the logits' scale\n  again: {}",
                 beyond(&v),
-                config.command(&format!("--steps {}", step + 1))
+                self.config.command(&format!("--steps {}", step + 1))
             )
         });
         Outcome::new("range", summary, failure)

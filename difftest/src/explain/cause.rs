@@ -27,6 +27,7 @@ mod row;
 use crate::compare::real as decoded;
 use crate::explain::origin::affects;
 use crate::side::{Batch, Tensors};
+use crate::trace::Trace;
 use ndarray::{Array2, Axis, Zip};
 use reference::fixed::{LayerValues, Monitor};
 use reference::spec::{HeadPoint, ProbePoint, SpecError, TrainSpec};
@@ -245,16 +246,41 @@ pub fn step(
     Ok(budget)
 }
 
+/// The budget of a step in which all sides started from the same parameters; empty for any other.
+///
+/// # Errors
+/// Those of [`Chain::walk`].
+///
+/// # Panics
+/// As [`Chain::walk`].
+pub fn of(trace: &Trace, wanted: impl Fn(&ProbePoint) -> bool) -> Result<Budget, SpecError> {
+    // What differs from a model with other coins has no cause of its own.
+    let Some(start) = trace.start.as_ref().filter(|_| !trace.blind) else { return Ok(Budget::new()) };
+    let sides = (&trace.real.tensors, &trace.integer.tensors, &trace.tested.tensors);
+    step(&trace.spec, &start.values, &trace.batch, sides, &trace.violations, wanted)
+}
+
 /// base + (x - x_near) w, and base itself where nothing moved.
 fn moved(base: &Array2<f64>, x: &Array2<f64>, x_near: &Array2<f64>, w: ndarray::ArrayView2<f64>) -> Array2<f64> {
     if x == x_near { base.clone() } else { base + &(x - x_near).dot(&w) }
 }
 
+/// The input of a layer here, and the neighbour's.
+type Input<'w> = (Array2<f64>, &'w Array2<f64>);
+
 impl Walk<'_> {
     fn tensors(&self) -> Tensors<f64> {
-        let (near, layers) = (self.near, self.start.len());
         let mut out = Tensors::new();
-        // (X_{l-1} here, the neighbour's), and the masks of hidden layers (here, the neighbour's).
+        let (inputs, masks) = self.forward(&mut out);
+        self.head(&mut out);
+        self.backward(&mut out, &inputs, &masks);
+        self.update(&mut out);
+        out
+    }
+
+    /// The forward pass: (X_{l-1} here, the neighbour's) of every layer l, and the masks of the hidden layers.
+    fn forward(&self, out: &mut Tensors<f64>) -> (Vec<Input<'_>>, Vec<Array2<bool>>) {
+        let (near, layers) = (self.near, self.start.len());
         let mut inputs = vec![(self.data.0.clone(), self.data.1)];
         let mut masks: Vec<Array2<bool>> = Vec::new();
         for (l, layer) in (1..).zip(self.start) {
@@ -273,8 +299,12 @@ impl Walk<'_> {
             }
             out.insert(point, z);
         }
-        self.head(&mut out);
+        (inputs, masks)
+    }
 
+    /// The backward pass, given what [`Walk::forward`] returned.
+    fn backward(&self, out: &mut Tensors<f64>, inputs: &[Input<'_>], masks: &[Array2<bool>]) {
+        let (near, layers) = (self.near, self.start.len());
         let mut gradient = ProbePoint::HeadGradient;
         for l in (1..=layers).rev() {
             let layer = &self.start[l - 1];
@@ -312,8 +342,6 @@ impl Walk<'_> {
             out.insert(ProbePoint::BiasGradient(l), db);
             gradient = ProbePoint::ActivationGradient(l - 1);
         }
-        self.update(&mut out);
-        out
     }
 
     /// The neighbour's mask of hidden layer `l`: the integer model's where it was decided by it, its own otherwise.

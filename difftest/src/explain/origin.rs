@@ -74,11 +74,7 @@ pub fn affects(operation: &str, point: &ProbePoint, layers: usize) -> bool {
 
 /// The first truncation, as a step computes them, whose operands differ. One that only one side has, or with other elements, is left to the comparison
 /// of tensors and coins.
-pub fn first_difference_of_operands(
-    integer: &[Replayed],
-    secure: &[Truncated],
-    layers: usize,
-) -> Option<FirstDifference> {
+pub fn first(integer: &[Replayed], secure: &[Truncated], layers: usize) -> Option<FirstDifference> {
     let parted = |i: &Replayed| {
         let s = secure.iter().find(|s| s.name == i.name && s.operands.len() == i.operands.len())?;
         let index = i.operands.iter().zip(&s.operands).position(|(a, b)| a != b)?;
@@ -115,12 +111,12 @@ mod tests {
             integer("layer2/backward", &[7, 8, 9]),
         ];
         let mut other: Vec<_> = model.iter().map(|m| secure(&m.name, &m.operands)).collect();
-        assert_eq!(first_difference_of_operands(&model, &other, 2), None);
+        assert_eq!(first(&model, &other, 2), None);
         (other[3].operands[0], other[4].operands[2]) = (0, 0);
-        let found = first_difference_of_operands(&model, &other, 2).unwrap();
+        let found = first(&model, &other, 2).unwrap();
         assert_eq!((found.name.as_str(), found.index, found.integer, found.secure), ("layer2/backward", 2, 9, 0));
         (other[1].operands[1], other[2].operands[0]) = (40, 50);
-        let text = first_difference_of_operands(&model, &other, 2).unwrap().to_string();
+        let text = first(&model, &other, 2).unwrap().to_string();
         assert_eq!(text, "head/exp/square is given 40 at [1] by secure, 4 by the integer model");
     }
 }

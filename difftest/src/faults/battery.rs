@@ -4,6 +4,7 @@
 use super::cause::{Evidence, Row};
 use super::lab::{ALARM, Lab};
 use super::world::{Output, run};
+use crate::explain::cause::Cause;
 use crate::statistics::{self, bit_balance, repeats};
 use ndarray::{Array1, Array2};
 use rand::{Rng, SeedableRng};
@@ -13,7 +14,6 @@ use reference::fixed::{self as model, Arithmetic, LayerUnits, ModelError};
 use reference::spec::{Head, Rounding, SgdSpec};
 use secure::buffer::Words;
 use secure::client::roundings;
-use secure::fault::Cause;
 use secure::id::PartyId;
 use secure::nn::dense::{self, LayerShare};
 use secure::nn::{heads, sgd};

@@ -1,6 +1,5 @@
 //! What kind of mistake a difference looks like, from the difference alone.
-
-use secure::fault::Cause;
+use crate::explain::cause::Cause;
 
 /// How the elements of a result are to be read.
 #[derive(Debug, Clone)]
@@ -55,20 +54,7 @@ pub fn infer(evidence: &Evidence, secure: &[i64], model: &[i64]) -> Cause {
                 Cause::Protocol
             }
         }
-        Evidence::Function(operands) => {
-            let operand = |i: usize| operands[i * operands.len() / secure.len()];
-            let mut sizes: Vec<u64> = operands.iter().map(|v| v.unsigned_abs()).collect();
-            sizes.sort_unstable();
-            if all(&|i| operand(i) == 0) {
-                Cause::Branch
-            } else if all(&|i| off(i).unsigned_abs() <= NEAR.max(model[i].unsigned_abs() / 50)) {
-                Cause::Approximation
-            } else if all(&|i| operand(i).unsigned_abs() > sizes[sizes.len() / 2]) {
-                Cause::Range
-            } else {
-                Cause::Protocol
-            }
-        }
+        Evidence::Function(operands) => function(operands, &differing, off, (secure, model)),
         Evidence::Threshold(distances) => {
             let distance = |i: usize| distances[i].unsigned_abs();
             let largest = distances.iter().map(|d| d.unsigned_abs()).filter(|d| *d < 1 << 31).max().unwrap_or(0);
@@ -110,6 +96,28 @@ pub fn infer(evidence: &Evidence, secure: &[i64], model: &[i64]) -> Cause {
                 Cause::Protocol
             }
         }
+    }
+}
+
+/// A function: wrong at zero, little off everywhere, or wrong for large operands.
+fn function(
+    operands: &[i64],
+    differing: &[usize],
+    off: impl Fn(usize) -> i64,
+    (secure, model): (&[i64], &[i64]),
+) -> Cause {
+    let all = |test: &dyn Fn(usize) -> bool| differing.iter().all(|&i| test(i));
+    let operand = |i: usize| operands[i * operands.len() / secure.len()];
+    let mut sizes: Vec<u64> = operands.iter().map(|v| v.unsigned_abs()).collect();
+    sizes.sort_unstable();
+    if all(&|i| operand(i) == 0) {
+        Cause::Branch
+    } else if all(&|i| off(i).unsigned_abs() <= NEAR.max(model[i].unsigned_abs() / 50)) {
+        Cause::Approximation
+    } else if all(&|i| operand(i).unsigned_abs() > sizes[sizes.len() / 2]) {
+        Cause::Range
+    } else {
+        Cause::Protocol
     }
 }
 

@@ -12,11 +12,11 @@
 
 use super::world::{Output, Run, open, run};
 use crate::experiment::masks::{self, Words};
+use crate::explain::cause::Cause;
 use crate::faults::cause::{Evidence, infer};
 use reference::fixed::{Arithmetic, Coins, ModelError, Monitor, Rounded, Tape};
 use reference::spec::{FixedSpec, Rounding};
 use secure::client::roundings;
-use secure::fault::Cause;
 use secure::id::PartyId;
 use secure::party::Party;
 use secure::prg::{Seed, fresh_seed};

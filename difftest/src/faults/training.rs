@@ -3,16 +3,17 @@
 use super::lab::Finding;
 use crate::config::Config;
 use crate::error::Error;
+use crate::explain::cause::Cause;
+use crate::run::free::Free;
 use crate::run::lockstep;
+use crate::side::integer::Integer;
 use crate::side::secure::Secure;
-use crate::side::{Opens, Side};
+use crate::side::{Opens, Shows, Side};
 use crate::{generate, side::Trains};
 use fixtures::{Dataset, Split};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
-use reference::fixed::{Coins, Model as Fixed};
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
-use secure::fault::Cause;
 
 /// `n` rows of 4 x 4 images with a bright spot that depends on the label.
 pub(super) fn data(rng: &mut ChaCha12Rng, n: usize) -> Dataset {
@@ -42,7 +43,7 @@ pub(super) fn spec(head: Head, rounding: Rounding, layers: usize, hidden: usize,
 fn first_failure(spec: TrainSpec, steps: usize, seed: u64, data: &Dataset) -> Result<Option<Finding>, Error> {
     let what = format!("{}, {} layers, {}", spec.head, spec.network.layers(), spec.rounding);
     let config = Config::new(spec.clone(), steps, seed);
-    let found = Secure::start(spec, None, true).and_then(|mut s| lockstep::run(&config, data, &mut s, |_| ()));
+    let found = Secure::start(spec, None, true).and_then(|mut s| lockstep::run(&config, data, &mut s, |_, _| ()));
     let finding = |check, detail: String| {
         let after = detail.split("step ").nth(1).unwrap_or_default();
         let step = after.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
@@ -114,13 +115,13 @@ pub fn epoch(seed: u64) -> Result<Option<Finding>, Error> {
         Ok(parameters) => parameters,
         Err(e) => return Ok(finding("protocol-error", e.to_string())),
     };
-    let mut model = Fixed::new(spec.clone())?;
-    model.load(start)?;
-    for rows in &batches {
-        let batch = generate::rows(&data.train, rows, spec.fixed);
-        model.step(&batch.units, &batch.labels, &mut Coins::Tape(Default::default()), &mut |_, _| ())?;
-    }
-    for (l, (got, want)) in (1..).zip(trained.layers.iter().zip(&model.parameters().layers)) {
+    // Nearest rounding draws no coins.
+    let mut integer = Integer::replaying(spec.clone())?.showing(Shows::Only(|_| false));
+    integer.load(&start)?;
+    let mut run = Free::new(&spec, batches.iter().map(|rows| generate::rows(&data.train, rows, spec.fixed)));
+    run.integer = Some(&mut integer);
+    run.try_for_each(|trace| trace.map(drop))?;
+    for (l, (got, want)) in (1..).zip(trained.layers.iter().zip(&integer.parameters()?.layers)) {
         if let Some(((i, j), want, got)) = crate::compare::first_difference(&want.weights, &got.weights) {
             let detail = format!(
                 "after {} batches, layer{l}/weights[{i}, {j}]: secure {got}, integer model {want}",

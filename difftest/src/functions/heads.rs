@@ -6,16 +6,15 @@ use crate::bound::interval::Interval;
 use crate::check::Outcome;
 use crate::compare::real;
 use crate::error::Error;
+use crate::run::head::HeadTrace;
 use crate::side::real::refused;
-use crate::side::secure::{failed, tape};
 use ndarray::Array2;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use reference::f64::RealHead;
+use reference::fixed::Arithmetic;
 use reference::fixed::heads::{Rows, gradient};
-use reference::fixed::{Arithmetic, Coins, Model};
 use reference::spec::{Head, NetworkSpec, SgdSpec, TrainSpec};
-use secure::engine::{Engine, EngineConfig};
 
 /// Classes of the random rows.
 const CLASSES: usize = 10;
@@ -205,14 +204,12 @@ pub fn spot_check(scope: &Scope) -> Result<Outcome, Error> {
             logits.extend(x);
             labels.extend(l);
         }
-        let config = EngineConfig { record: true, ..EngineConfig::new(spec.clone()) };
-        let secure = Engine::start(config).and_then(|mut e| e.head(&logits, CLASSES, &labels)).map_err(failed)?;
         let matrix = Array2::from_shape_vec((labels.len(), CLASSES), logits).expect("rows of ten logits");
-        let integer = Model::new(spec)?.head(&matrix, &labels, &mut Coins::Tape(tape(secure.rounding)))?;
-        let same = integer.gradient.iter().eq(&secure.gradient)
-            && integer.probabilities.iter().eq(&secure.probabilities)
-            && integer.loss == secure.loss;
-        if !same {
+        let trace = HeadTrace::of(&spec, &matrix, &labels, None)?;
+        if let Err(refused) = trace.integer {
+            return Err(refused);
+        }
+        if !trace.bit_exact() {
             failure.get_or_insert_with(|| {
                 format!(
                     "FAIL secure sample   {head}, {}: the parties' answer is not the integer model's",

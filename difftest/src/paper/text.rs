@@ -66,7 +66,7 @@ fn beside(out: &mut String, all: &[Compared]) {
 fn sides(out: &mut String, found: &Findings) {
     let _ = writeln!(
         out,
-        "\nTable 1 by side\n{:8}{:52}{:>9}{:>9}{:>8}{:>7}{:>7}{:>7}  outcome",
+        "\nTable 1 by side\n{:8}{:58}{:>9}{:>9}{:>8}{:>7}{:>7}{:>7}  outcome",
         "side", "configuration", "s/epoch", "cpu s", "5", "10", "15", "20"
     );
     for r in &found.sides {
@@ -76,7 +76,7 @@ fn sides(out: &mut String, found: &Findings) {
         let last = r.last.map_or(String::new(), |l| format!(" (epoch {}: {:.2} %)", l.epoch, l.accuracy));
         let _ = writeln!(
             out,
-            "{:8}{:52}{seconds:>9}{cpu:>9} {accuracy}  {}{last}",
+            "{:8}{:58}{seconds:>9}{cpu:>9} {accuracy}  {}{last}",
             r.side.to_string(),
             r.name(),
             r.outcome

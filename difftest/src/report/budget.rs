@@ -97,7 +97,7 @@ pub fn table(rows: &[BudgetRow], f: u32) -> String {
         for row in rows {
             let _ = write!(out, "{:<26}", row.tensor);
             for part in std::iter::once(&row.total).chain(Cause::ALL.iter().map(|c| &row.parts[c.name()])) {
-                let _ = write!(out, " {:>13}", super::text::short(of(part)));
+                let _ = write!(out, " {:>13}", super::number::short(of(part)));
             }
             out.push('\n');
         }

@@ -1,5 +1,6 @@
 //! The report as text.
 
+use super::number::{count, percent, short};
 use super::{Report, TensorRow, budget};
 use crate::config::{Config, Mode};
 use crate::explain::health;
@@ -51,25 +52,6 @@ pub fn heading(config: &Config) -> String {
         );
     }
     out
-}
-
-/// Per cent in few places, however many there are.
-pub(super) fn percent(v: f64) -> String {
-    if v < 9999.95 { format!("{v:.1}") } else { format!("{v:.0e}") }
-}
-
-/// "1 row", "2 rows".
-pub(super) fn count(n: usize, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
-}
-
-/// A number in at most eight places.
-pub(super) fn short(v: f64) -> String {
-    match v {
-        0.0 => "0".into(),
-        v if (0.001..99_999.5).contains(&v.abs()) => format!("{v:.3}"),
-        v => format!("{v:.2e}"),
-    }
 }
 
 fn table(rows: &[TensorRow], f: u32) -> String {

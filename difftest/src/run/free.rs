@@ -5,10 +5,10 @@
 //! side where its weights are opened, about twenty times a run.
 
 use crate::check::Outcome;
-use crate::check::divergence::{self, Evidence};
+use crate::check::divergence::{self, Divergence, Ending};
+use crate::check::judge::Judge;
 use crate::check::range::Range;
 use crate::checkpoint::Trained;
-use crate::compare::real;
 use crate::config::Config;
 use crate::error::Error;
 use crate::evaluation::Evaluation;
@@ -17,7 +17,8 @@ use crate::generate;
 use crate::interrupt;
 use crate::side::integer::Integer;
 use crate::side::real::{Real, refused};
-use crate::side::{Batch, Opens, SIDES, Side, Spent, Tensors, Trains};
+use crate::side::{Batch, Opens, SIDES, Shows, Side, Spent, Tensors, Trains};
+use crate::trace::Trace;
 use fixtures::Dataset;
 use ndarray::{Axis, Zip};
 use reference::f64::{Network, RealHead};
@@ -101,7 +102,7 @@ impl Plan {
 struct SecureRun {
     /// Its opened parameters before the first step.
     start: Parameters,
-    /// The same at every point of the curves.
+    /// Its opened parameters at every point of the curves.
     opened: Vec<Parameters>,
     /// Steps taken.
     done: usize,
@@ -176,9 +177,60 @@ fn on_sample(spec: &TrainSpec, side: &Real, rows: &Batch) -> Result<(Option<f64>
     Ok((loss, side.network().accuracy(&rows.reals, &rows.labels).map_err(refused)?))
 }
 
-/// Runs all sides, `from` where training was left, or from the seed's initial weights: f64 from its own weights, the integer model from those that the
-/// secure side opens, batches from the next one on. `start_secure` starts secure run 0 or 1, which must draw different coins; one at a time, for their data is large.
-/// `progress` hears of steps done: [`RUNS`] times `config.steps` in all. The first secure run may end early, and the others then end where it did.
+/// The traces of a free run: each side that takes part trains on its own from the parameters that it has; the others show nothing.
+pub struct Free<'r, B> {
+    spec: &'r TrainSpec,
+    batches: B,
+    /// The real side, if it takes part.
+    pub real: Option<&'r mut Real>,
+    /// The integer side with its own coins, if it takes part.
+    pub integer: Option<&'r mut Integer>,
+    /// The tested side, if it takes part and shows its steps.
+    pub tested: Option<&'r mut dyn Side<Value = i64>>,
+    step: usize,
+}
+
+impl<'r, B: Iterator<Item = Batch>> Free<'r, B> {
+    /// A run of no side yet.
+    pub fn new(spec: &'r TrainSpec, batches: B) -> Self {
+        Free { spec, batches, real: None, integer: None, tested: None, step: 0 }
+    }
+
+    fn take(&mut self, batch: Batch) -> Result<Trace, Error> {
+        let name = self.tested.as_ref().map_or("secure", |side| side.name());
+        let mut trace = Trace::new(self.step, self.spec, name, None, batch);
+        self.step += 1;
+        if let Some(real) = &mut self.real {
+            let done = real.step(&trace.batch, Tape::default())?;
+            trace.real = (done.tensors, done.spent).into();
+        }
+        if let Some(integer) = &mut self.integer {
+            let done = integer.step(&trace.batch, Tape::default())?;
+            trace.integer = (done.tensors, done.spent).into();
+            trace.violations = std::mem::take(&mut integer.violations);
+        }
+        if let Some(tested) = &mut self.tested {
+            let done = tested.step(&trace.batch, Tape::default())?;
+            trace.coins = done.tape;
+            trace.tested = (done.tensors, done.spent).into();
+        }
+        Ok(trace)
+    }
+}
+
+impl<B: Iterator<Item = Batch>> Iterator for Free<'_, B> {
+    type Item = Result<Trace, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.batches.next()?;
+        Some(self.take(batch))
+    }
+}
+
+/// Runs all sides, `from` where training was left, or from the seed's initial weights: the real side from its own weights, the integer side from those
+/// that the secure side opens, batches from the next one on. `start_secure` starts secure run 0 or 1, which must draw different coins; one at a time, for
+/// their data is large. `progress` hears of steps done: [`RUNS`] times `config.steps` in all. The first secure run may end early, and the others then
+/// end where it did.
 ///
 /// # Errors
 /// A side that cannot go on.
@@ -190,84 +242,122 @@ pub fn run<S: Trains>(
     mut start_secure: impl FnMut(u64) -> Result<S, Error>,
     mut progress: impl FnMut(usize),
 ) -> Result<Findings, Error> {
-    let spec = &config.spec;
     let before = from.map_or(0, |t| t.steps);
     let mut plan = Plan::new(config, data, before);
     let ours = secure_run(config, data, (&plan, Some(ends)), from, start_secure(0)?, &mut progress)?;
     // The others train as far as this one did, whatever ended it.
     plan.batches.truncate(ours.done);
     let theirs = secure_run(config, data, (&plan, None), from, start_secure(1)?, &mut progress)?;
-    let SecureRun { start, opened: ours, spent: secure_spent, accuracy: secure_accuracy, shares, .. } = ours;
-
-    let mut f64_side = match from {
+    let spec = &config.spec;
+    let real = match from {
         Some(trained) => Real::with(spec.clone(), trained.real.clone())?,
-        None => Real::new(spec.clone(), &start)?,
+        None => Real::new(spec.clone(), &ours.start)?,
     };
+    let shown = |point: &ProbePoint| matches!(point, ProbePoint::Weights(_) | ProbePoint::Bias(_));
+    let mut real = real.showing(Shows::Only(shown));
     let mut integer = Integer::with_coins(spec.clone(), Coins::seeded(config.seed.wrapping_add(1)))?;
-    integer.load(&start)?;
-    let mut watches = SIDES.map(|side| Evidence::new(side, spec.fixed));
-    let (mut range, mut curve) = (Range::default(), Vec::new());
-    let mut spent = [Spent::default(), Spent::default(), secure_spent];
-    let test = Evaluation::of(data, config.spec.fixed);
-    let sample = sample(&test)?;
-    let f = spec.fixed.fraction_bits;
-
-    let mut done = 0;
-    for ((piece, ours), theirs) in plan.pieces().zip(&ours).zip(&theirs.opened) {
-        for rows in piece {
-            let batch = generate::rows(&data.train, &plan.original(rows), spec.fixed);
-            spent[0].seconds += f64_side.train(&batch)?;
-            watches[0].step(done, &weights_of(&f64_side), |v| *v);
-            let step = integer.step(&batch, Tape::default())?;
-            spent[1] += step.spent;
-            range.step(done, &integer.violations);
-            watches[1].step(done, &step.tensors, |v| real(*v, f));
-            done += 1;
-            progress(1);
-        }
-        if let Some((step, violation)) = range.first() {
-            watches[1].violated(*step, violation.to_string());
-        }
-        let secure = Real::new(spec.clone(), ours)?;
-        watches[2].step(done - 1, &weights_of(&secure), |v| *v);
-        // Logits are looked at here only: a training step of these sides shows none.
-        for (watch, side) in [(0, &f64_side), (2, &secure)] {
-            let logits = side.network().forward(&sample.reals).map_err(refused)?;
-            watches[watch].step(done - 1, &Tensors::from([(ProbePoint::Logits, logits)]), |v| *v);
-        }
-        let (f64_found, secure_found) = (on_sample(spec, &f64_side, &sample)?, on_sample(spec, &secure, &sample)?);
-        let finite = |v: f64| v.is_finite().then_some(v);
-        curve.push(Point {
-            step: done,
-            drift: distance(f64_side.network(), secure.network()),
-            noise: distance(Real::new(spec.clone(), theirs)?.network(), secure.network()),
-            loss: f64_found.0.zip(secure_found.0).map(|(a, b)| (finite(a), finite(b))),
-            accuracy: (f64_found.1, secure_found.1),
-        });
+    integer.load(&ours.start)?;
+    let test = Evaluation::of(data, spec.fixed);
+    let mut plain = Plain {
+        config,
+        data,
+        plan: &plan,
+        sample: sample(&test)?,
+        judge: Judge::new(config, vec![Box::new(Range::new(config))], 0),
+        divergence: Divergence::new(SIDES, spec),
+        curve: Vec::new(),
+        spent: [Spent::default(); 3],
+        done: 0,
+    };
+    for (piece, opened) in plan.pieces().zip(ours.opened.iter().zip(&theirs.opened)) {
+        plain.piece(piece, opened, (&mut real, &mut integer), &mut progress)?;
     }
 
-    let accuracy = (test.accuracy(&mut f64_side)?, secure_accuracy);
-    let integer_accuracy = test.accuracy(&mut integer)?;
-    let (chance, epoch, taken) = (test.chance(), data.train.len().div_ceil(spec.sgd.batch), before as usize + done);
-    let divergence: Vec<_> = watches
-        .iter()
-        .zip([accuracy.0, integer_accuracy, accuracy.1])
-        .map(|(w, accuracy)| (w.side, w.verdict(accuracy, &chance, taken, epoch)))
-        .collect();
+    let Plain { sample, judge, divergence, curve, mut spent, done, .. } = plain;
+    spent[2] = ours.spent;
+    let accuracy = [test.accuracy(&mut real)?, test.accuracy(&mut integer)?, ours.accuracy];
+    let (epoch, steps) = (data.train.len().div_ceil(spec.sgd.batch), before as usize + done);
+    let end = Ending { accuracy, chance: test.chance(), steps, epoch };
+    let divergence = divergence.verdicts(&end);
+    let last = ours.opened.last().unwrap_or(&ours.start);
     let mut watch = SIDES.map(|side| Health::new(side, spec));
-    let last = ours.last().unwrap_or(&start);
-    let ends = [None, Some(integer.parameters()?), Some(last.clone())];
-    for ((side, end), accuracy) in watch.iter_mut().zip(ends).zip([accuracy.0, integer_accuracy, accuracy.1]) {
-        side.opened(spec, &start, &sample)?;
-        match end {
+    let opened = [None, Some(integer.parameters()?), Some(last.clone())];
+    for ((side, parameters), accuracy) in watch.iter_mut().zip(opened).zip(accuracy) {
+        side.opened(spec, &ours.start, &sample)?;
+        match parameters {
             Some(parameters) => side.opened(spec, &parameters, &sample)?,
-            None => side.network(spec, f64_side.network(), &sample)?,
+            None => side.network(spec, real.network(), &sample)?,
         }
         side.accuracy = accuracy;
     }
-    let checks = vec![range.finish(config), divergence::finish(config, &divergence)];
-    let trained = Trained { steps: before.saturating_add(done as u32), real: f64_side.layers(), shares };
-    Ok(Findings { curve, checks, divergence, watch, accuracy, spent, steps: done, trained })
+    let mut checks = judge.finish();
+    checks.push(divergence::outcome(config, &divergence));
+    let trained = Trained { steps: before.saturating_add(done as u32), real: real.layers(), shares: ours.shares };
+    Ok(Findings { curve, checks, divergence, watch, accuracy: (accuracy[0], accuracy[2]), spent, steps: done, trained })
+}
+
+/// The plaintext sides of a run, beside what the secure runs opened.
+struct Plain<'p> {
+    config: &'p Config,
+    data: &'p Dataset,
+    plan: &'p Plan,
+    sample: Batch,
+    judge: Judge<'p>,
+    divergence: Divergence,
+    curve: Vec<Point>,
+    spent: [Spent; 3],
+    done: usize,
+}
+
+impl Plain<'_> {
+    /// Trains up to the next point of the curves, where both secure runs `opened` their parameters.
+    fn piece(
+        &mut self,
+        piece: &[Vec<u32>],
+        opened: (&Parameters, &Parameters),
+        (real, integer): (&mut Real, &mut Integer),
+        progress: &mut impl FnMut(usize),
+    ) -> Result<(), Error> {
+        let (spec, train) = (&self.config.spec, &self.data.train);
+        let batches = piece.iter().map(|rows| generate::rows(train, &self.plan.original(rows), spec.fixed));
+        let mut run = Free::new(spec, batches);
+        (run.real, run.integer, run.step) = (Some(&mut *real), Some(integer), self.done);
+        for trace in run.by_ref() {
+            let trace = trace?;
+            self.judge.see(&trace)?;
+            self.divergence.see(&trace);
+            for (total, one) in self.spent.iter_mut().zip(trace.spent()) {
+                *total += one;
+            }
+            self.done += 1;
+            progress(1);
+        }
+        drop(run);
+        self.point(opened, real)
+    }
+
+    /// Compares the weights after a piece.
+    fn point(&mut self, (ours, theirs): (&Parameters, &Parameters), real: &Real) -> Result<(), Error> {
+        let spec = &self.config.spec;
+        let secure = Real::new(spec.clone(), ours)?;
+        let last = self.done - 1;
+        self.divergence.side(2).step(last, &weights_of(&secure), |v| *v);
+        // Logits are looked at here only: a training step of these sides shows none.
+        for (number, side) in [(0, real), (2, &secure)] {
+            let logits = side.network().forward(&self.sample.reals).map_err(refused)?;
+            self.divergence.side(number).step(last, &Tensors::from([(ProbePoint::Logits, logits)]), |v| *v);
+        }
+        let (on_real, on_secure) = (on_sample(spec, real, &self.sample)?, on_sample(spec, &secure, &self.sample)?);
+        let finite = |v: f64| v.is_finite().then_some(v);
+        self.curve.push(Point {
+            step: self.done,
+            drift: distance(real.network(), secure.network()),
+            noise: distance(Real::new(spec.clone(), theirs)?.network(), secure.network()),
+            loss: on_real.0.zip(on_secure.0).map(|(a, b)| (finite(a), finite(b))),
+            accuracy: (on_real.1, on_secure.1),
+        });
+        Ok(())
+    }
 }
 
 /// Passes over the batches that [`run`] makes: two secure, one of the plaintext sides.

@@ -1,16 +1,17 @@
 //! [`reference::fixed`] as a side.
 
-use super::{Batch, Opens, Side, Spent, Step, Tensors};
+use super::{Batch, Opens, Probe, Shows, Side, Step, Tensors};
 use crate::error::Error;
+use ndarray::Array2;
 use reference::fixed::{Coins, Model as Fixed, Monitor, Parameters, Replayed, Tape};
 use reference::spec::TrainSpec;
-use std::time::Instant;
 
 /// Plaintext training in integers, with the coins of a tape, or with its own.
 #[derive(Debug)]
 pub struct Integer {
     model: Fixed,
     own: Option<Coins>,
+    shows: Shows,
     /// Range violations of the last step.
     pub violations: Monitor,
     /// What the last step computed before it was refused; empty after a step that ended.
@@ -28,6 +29,7 @@ impl Integer {
         Ok(Integer {
             model: Fixed::new(spec)?,
             own: None,
+            shows: Shows::Everything,
             violations: Monitor::default(),
             unfinished: Tensors::new(),
             replayed: Vec::new(),
@@ -45,6 +47,11 @@ impl Integer {
     /// An invalid specification.
     pub fn with_coins(spec: TrainSpec, coins: Coins) -> Result<Self, Error> {
         Ok(Integer { own: Some(coins), ..Self::replaying(spec)? })
+    }
+
+    /// Changes which tensors its steps show.
+    pub fn showing(self, shows: Shows) -> Self {
+        Integer { shows, ..self }
     }
 }
 
@@ -66,25 +73,22 @@ impl Side for Integer {
     }
 
     fn step(&mut self, batch: &Batch, tape: Tape) -> Result<Step<i64>, Error> {
-        let mut tensors = Tensors::new();
         let mut replay = Coins::Observed { tape, seen: Vec::new() };
         let coins = self.own.as_mut().unwrap_or(&mut replay);
-        let start = Instant::now();
-        let mut probe = |point, tensor: &ndarray::Array2<i64>| {
-            tensors.insert(point, tensor.clone());
-        };
-        let done = self.model.step(&batch.units, &batch.labels, coins, &mut probe);
+        let mut probe = Probe::start(self.shows);
+        let see = &mut |point, tensor: &Array2<i64>| probe.see(point, tensor);
+        let done = self.model.step(&batch.units, &batch.labels, coins, see);
+        let spent = probe.spent();
         self.violations = self.model.monitor_mut().take();
         self.replayed = match replay {
             Coins::Observed { seen, .. } => seen,
             _ => Vec::new(),
         };
         if let Err(refusal) = done {
-            self.unfinished = tensors;
+            self.unfinished = probe.tensors;
             return Err(refusal.into());
         }
-        let spent = Spent { seconds: start.elapsed().as_secs_f64(), ..Spent::default() };
-        Ok(Step { tensors, tape: Tape::default(), spent })
+        Ok(Step { tensors: probe.tensors, tape: Tape::default(), spent })
     }
 
     fn correct(&mut self, batch: &Batch) -> Result<usize, Error> {

@@ -1,6 +1,6 @@
 //! [`reference::f64`] as a side.
 
-use super::{Batch, Side, Spent, Step, Tensors};
+use super::{Batch, Probe, Shows, Side, Step};
 use crate::error::Error;
 use ndarray::Array2;
 use reference::f64::{Error as RealError, Layer, Network};
@@ -13,6 +13,7 @@ use std::time::Instant;
 pub struct Real {
     spec: TrainSpec,
     network: Network,
+    shows: Shows,
 }
 
 /// The reference's errors name tensor, row and limit already.
@@ -41,7 +42,7 @@ impl Real {
     /// Shapes that are no network.
     pub fn new(spec: TrainSpec, parameters: &Parameters) -> Result<Self, Error> {
         let network = network(&spec, parameters)?;
-        Ok(Real { spec, network })
+        Ok(Real { spec, network, shows: Shows::Everything })
     }
 
     /// Starts from reals that need not be units.
@@ -49,7 +50,12 @@ impl Real {
     /// # Errors
     /// Shapes that are no network.
     pub fn with(spec: TrainSpec, layers: Vec<LayerValues>) -> Result<Self, Error> {
-        Ok(Real { spec, network: of(layers)? })
+        Ok(Real { spec, network: of(layers)?, shows: Shows::Everything })
+    }
+
+    /// Changes which tensors its steps show.
+    pub fn showing(self, shows: Shows) -> Self {
+        Real { shows, ..self }
     }
 
     /// Weights and velocities as they are.
@@ -101,14 +107,11 @@ impl Side for Real {
     }
 
     fn step(&mut self, batch: &Batch, _: Tape) -> Result<Step<f64>, Error> {
-        let mut tensors = Tensors::new();
-        let start = Instant::now();
-        let mut probe = |point, tensor: &ndarray::Array2<f64>| {
-            tensors.insert(point, tensor.clone());
-        };
-        self.network.step(&self.spec, &batch.reals, &batch.labels, &mut probe).map_err(refused)?;
-        let spent = Spent { seconds: start.elapsed().as_secs_f64(), ..Spent::default() };
-        Ok(Step { tensors, tape: Tape::default(), spent })
+        let mut probe = Probe::start(self.shows);
+        let see = &mut |point, tensor: &Array2<f64>| probe.see(point, tensor);
+        self.network.step(&self.spec, &batch.reals, &batch.labels, see).map_err(refused)?;
+        let spent = probe.spent();
+        Ok(Step { tensors: probe.tensors, tape: Tape::default(), spent })
     }
 
     fn correct(&mut self, batch: &Batch) -> Result<usize, Error> {

@@ -138,8 +138,8 @@ impl Opens for Secure {
         Ok(Parameters { layers })
     }
 
-    fn truncated(&self) -> &[Truncated] {
-        &self.truncated
+    fn take_truncated(&mut self) -> Vec<Truncated> {
+        std::mem::take(&mut self.truncated)
     }
 }
 

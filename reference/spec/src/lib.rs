@@ -1,6 +1,24 @@
 //! What is trained: heads, rounding, network, optimiser, and the constants of the fixed-point arithmetic.
 //!
 //! Nothing here knows how a step is computed: the plaintext sides and the secure engine read it, and share nothing else.
+//!
+//! ```
+//! use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+//!
+//! let spec = TrainSpec {
+//!     network: NetworkSpec::dense(784, 128, 10, 2),
+//!     head: Head::ReluProb,
+//!     epsilon: 0.1,
+//!     rounding: Rounding::Probabilistic,
+//!     fixed: FixedSpec::default(),
+//!     sgd: SgdSpec::default(),
+//! };
+//! spec.validate()?;
+//! assert_eq!(spec.network.shape(2), (128, 10));
+//! assert_eq!(spec.epsilon_units(), 6554); // 0.1 in units of 2^-16, rounded up
+//! # Ok::<(), spec::SpecError>(())
+//! ```
+//!
 #![doc = include_str!("../docs/arithmetic.md")]
 
 pub mod constants;

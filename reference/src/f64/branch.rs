@@ -3,19 +3,9 @@
 //! A rounding error below that distance cannot change the result's branch. For an element that is closer,
 //! [`RealHead::gradient_with_masks`] gives the gradient on the other side.
 
-use super::RealHead;
-use super::network::argmax;
+use super::argmax::argmax;
+use super::head::{Masks, RealHead};
 use spec::Head;
-
-/// The comparisons of one row, in the names of section 9 of the arithmetic.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Masks {
-    /// m_i = \[x_i > 0\]: false at 0 and -0. `softmax` ignores it.
-    pub positive: Vec<bool>,
-    /// a_i: \[x_i >= eps\] for `relu-prob`, \[x_i > eps\] for `relu-prob-cut`, eps compared exactly as the real number it is. Other
-    /// heads ignore it (false). An element above eps counts as positive, whatever `positive` says.
-    pub above: Vec<bool>,
-}
 
 /// The masks of one row with each logit's signed distance (real) to every threshold that the head has. Distances are differences of
 /// logits, so they can be infinite for logits near the end of the f64 range.

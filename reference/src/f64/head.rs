@@ -1,7 +1,7 @@
 //! The five heads in real numbers: gradient, loss and probabilities of a row of logits x with true class t.
 //!
-//! computes   DESIGN's table: softmax; `relu-prob`, `relu-prob-cut`, `relu-grad` (Keller and Sun, arXiv 2011.11202, section 3 and
-//!            their published code); `relu-eps` (Kanai et al., NeurIPS 2018)
+//! computes   the table of heads (`docs/design.md`, section 3): softmax; `relu-prob`, `relu-prob-cut`, `relu-grad`
+//!            (Keller and Sun, arXiv 2011.11202, section 3 and their published code); `relu-eps` (Kanai et al., NeurIPS 2018)
 //! requires   nothing: any finite logits, +-f64::MAX included; a row with an infinity or NaN gives NaN throughout
 //! error      a few roundings of the last place, also where 1/S - 1/x_t or p_t - 1 would cancel (below)
 //!
@@ -16,10 +16,21 @@
 //! *No overflow.* A sum that leaves f64 is taken again over terms multiplied by 2^-64: exact but for terms that are then below
 //! 2^-1900 of the sum. x - max may overflow to -inf, whose exponential is the right 0.
 
-use super::{Error, Masks, argmax, check_label, check_labels};
+use super::argmax::argmax;
+use super::{Error, check_label, check_labels};
 use ndarray::{Array2, Axis};
 use spec::{Head, HeadPoint, TrainSpec};
 use std::borrow::Cow;
+
+/// The comparisons of one row, in the names of section 9 of the arithmetic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Masks {
+    /// m_i = \[x_i > 0\]: false at 0 and -0. `softmax` ignores it.
+    pub positive: Vec<bool>,
+    /// a_i: \[x_i >= eps\] for `relu-prob`, \[x_i > eps\] for `relu-prob-cut`, eps compared exactly as the real number it is. Other
+    /// heads ignore it (false). An element above eps counts as positive, whatever `positive` says.
+    pub above: Vec<bool>,
+}
 
 /// A head with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]

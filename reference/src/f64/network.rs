@@ -1,7 +1,8 @@
 //! A stack of dense layers with ReLU between them: shapes, forward, prediction.
 
+use super::argmax::largest;
 use super::dense::{self, Layer};
-use super::sgd::Scratch;
+use super::scratch::Scratch;
 use super::{Error, RealHead, check_labels};
 use crate::batches::glorot_uniform;
 use ndarray::{Array1, Array2, ArrayView2};
@@ -127,16 +128,6 @@ fn predictions(logits: &Array2<f64>) -> Vec<usize> {
     logits.rows().into_iter().map(|row| largest(row.iter().copied())).collect()
 }
 
-/// Index of the largest element, ties to the lowest index. A NaN is never the largest; 0 if there is nothing else.
-pub fn argmax(row: &[f64]) -> usize {
-    largest(row.iter().copied())
-}
-
-fn largest(row: impl Iterator<Item = f64>) -> usize {
-    let start = (0, f64::NEG_INFINITY);
-    row.enumerate().fold(start, |best, (i, x)| if x > best.1 { (i, x) } else { best }).0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,15 +149,6 @@ mod tests {
         assert_eq!(network().accuracy(&x, &[0, 2]).unwrap(), 0.5);
         assert_eq!(network().mean_loss(&RealHead::paper(Head::ReluGrad), &x, &[0, 1]).unwrap(), None);
         assert_eq!(network().mean_loss(&RealHead::paper(Head::ReluProb), &x, &[0, 0]).unwrap(), Some(f64::INFINITY));
-    }
-
-    #[test]
-    fn argmax_ties_and_nan() {
-        assert_eq!(argmax(&[1.0, 3.0, 3.0]), 1);
-        assert_eq!(argmax(&[-0.0, 0.0]), 0);
-        assert_eq!(argmax(&[f64::NAN, -1e308, f64::NAN]), 1);
-        assert_eq!(argmax(&[f64::NAN; 3]), 0);
-        assert_eq!(argmax(&[]), 0);
     }
 
     #[test]

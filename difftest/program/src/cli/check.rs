@@ -2,25 +2,23 @@
 
 use super::training::Flags;
 use super::{Verdict, one_of, print};
-use difftest::check::{Outcome, error_bound};
+use difftest::check::{Outcome, comparison};
 use difftest::checkpoint::Trained;
 use difftest::config::{self, Config, Length, Mode};
 use difftest::error::Error;
 use difftest::evaluation::Evaluation;
 use difftest::experiment;
 use difftest::interrupt;
-use difftest::replay::{Captured, Capturing, StepFile};
 use difftest::report::{self, Report};
 use difftest::run::{free, lockstep, restart};
 use difftest::side::secure::Secure;
+use difftest::trace::step_file::StepFile;
 use difftest::{checkpoint, output};
 use fixtures::Dataset;
 use indicatif::{ProgressBar, ProgressStyle};
-use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::path::PathBuf;
 
 /// Flags of the comparison.
 #[derive(Debug, clap::Args)]
@@ -91,7 +89,7 @@ impl Args {
         let rows = data.map(|d| d.train.len()).or(shipped.then_some(60_000));
         let spec = self.training.spec(1, data)?;
         let length = match (self.steps, self.epochs, self.step) {
-            _ if self.long => Length::Steps(LONG.div_ceil(error_bound::elements(&spec)) as usize),
+            _ if self.long => Length::Steps(LONG.div_ceil(comparison::elements(&spec)) as usize),
             (Some(n), ..) => Length::Steps(n),
             (None, Some(n), _) => Length::Epochs(n),
             (None, None, Some(step)) => Length::Steps(step.saturating_add(1)),
@@ -139,8 +137,8 @@ impl Args {
     }
 }
 
-/// A captured step and where to write it.
-type Saved = (Captured, PathBuf);
+/// A step and the file that it is written to.
+type Saved = (StepFile, PathBuf);
 
 impl Args {
     /// Whether what is asked of a run's steps is there, given how many an epoch has.
@@ -174,41 +172,27 @@ impl Args {
 fn lockstep(args: &Args, config: &Config, data: &Dataset) -> Result<(lockstep::Findings, Vec<Saved>), Error> {
     let bar = progress(config.steps);
     let wanted = args.saves(config.steps)?;
-    let secure = Secure::start(config.spec.clone(), config.insecure_seed, true)?;
-    if wanted.is_none() && args.save_failure.is_none() {
-        let mut secure = secure;
-        let found = lockstep::run(config, data, &mut secure, |done| bar.set_position(done as u64))?;
-        bar.finish_and_clear();
-        return Ok((found, Vec::new()));
-    }
-    let last = Rc::new(RefCell::new(None::<Captured>));
-    let (mut step, mut failure) = (None, None);
-    let run = lockstep::run_watched(
-        config,
-        data,
-        &mut Capturing::new(secure, Rc::clone(&last)),
-        |done| {
-            bar.set_position(done as u64);
-            if let Some((_, path)) = wanted.as_ref().filter(|w| w.0 + 1 == done) {
-                step = last.borrow().clone().map(|captured| (captured, path.clone()));
-            }
-        },
-        |_| {
-            if let (None, Some(path)) = (&failure, &args.save_failure) {
-                failure = last.borrow().clone().map(|captured| (captured, path.clone()));
-            }
-        },
-    );
+    let mut secure = Secure::start(config.spec.clone(), config.insecure_seed, true)?;
+    let (mut step, mut failure, mut last) = (None, None, None);
+    let run = lockstep::run(config, data, &mut secure, |trace, failed| {
+        bar.set_position(trace.step as u64 + 1);
+        let saved = |path: &PathBuf| StepFile::new(config, &trace, Vec::new()).map(|file| (file, path.clone()));
+        if let Some((_, path)) = wanted.as_ref().filter(|w| w.0 == trace.step) {
+            step = saved(path);
+        }
+        if failed && failure.is_none() {
+            failure = args.save_failure.as_ref().and_then(saved);
+        }
+        last = args.save_failure.is_some().then_some(trace);
+    });
     bar.finish_and_clear();
-    if let (Err(Error::Protocol(what)), Some(path), Some(captured)) = (&run, &args.save_failure, &*last.borrow()) {
-        save(config, captured, path, std::slice::from_ref(what))?;
+    // What the parties did not finish is a failure as well.
+    if let (Err(Error::Protocol(what)), Some(path), Some(trace)) = (&run, &args.save_failure, &last)
+        && let Some(file) = StepFile::new(config, trace, vec![what.clone()])
+    {
+        output::write(path, file.json().as_bytes())?;
     }
     Ok((run?, step.into_iter().chain(failure).collect()))
-}
-
-/// Writes a captured step.
-fn save(config: &Config, captured: &Captured, path: &Path, failures: &[String]) -> Result<(), Error> {
-    output::write(path, StepFile::new(config, captured, failures.to_vec()).json().as_bytes())
 }
 
 /// A bar on a terminal, nothing elsewhere.
@@ -300,8 +284,9 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         checkpoint::save(path, &config.spec, trained)?;
     }
     let failures: Vec<_> = report.checks.iter().filter_map(|c| c.failure.clone()).collect();
-    for (captured, path) in &steps {
-        save(&config, captured, path, &failures)?;
+    for (file, path) in &mut steps {
+        file.failures.clone_from(&failures);
+        output::write(path, file.json().as_bytes())?;
     }
     if let Some(path) = step.filter(|path| !steps.iter().any(|s| s.1 == *path)) {
         print(&format!("\n{} is not written: the run ended before that step\n", path.display()))?;

@@ -7,13 +7,11 @@ use difftest::compare::real;
 use difftest::error::Error;
 use difftest::input;
 use difftest::report;
+use difftest::run::head::HeadTrace;
 use difftest::side::real::refused;
-use difftest::side::secure::{failed, tape};
 use ndarray::Array2;
 use reference::f64::RealHead;
-use reference::fixed::{Coins, Model};
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
-use secure::engine::{Engine, EngineConfig};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -278,22 +276,20 @@ fn fixed_sides(
 ) -> Result<(), Error> {
     let (classes, f) = (logits.ncols(), spec.fixed.fraction_bits);
     let units = encode(logits, spec.fixed)?;
-    let config = EngineConfig { seed: args.insecure_seed, record: true, ..EngineConfig::new(spec.clone()) };
-    let flat: Vec<_> = units.iter().copied().collect();
-    let secure = Engine::start(config).and_then(|mut e| e.head(&flat, classes, labels)).map_err(failed)?;
-    let mut model = Model::new(spec.clone())?;
-    let integer = match model.head(&units, labels, &mut Coins::Tape(tape(secure.rounding))) {
+    let trace = HeadTrace::of(spec, &units, labels, args.insecure_seed)?;
+    output.bit_exact = Some(trace.bit_exact());
+    let HeadTrace { integer, secure, violations } = trace;
+    let integer = match integer {
         Ok(integer) => integer,
         // The parties rounded as the arithmetic cannot: their fault, not the input's.
-        Err(refused) => {
-            (output.bit_exact, output.refused) = (Some(false), Some(refused.to_string()));
+        Err(Error::Integer(refused)) => {
+            output.refused = Some(refused.to_string());
             return Ok(());
         }
+        Err(e) => return Err(e),
     };
-
-    let integer_flat = |m: &Array2<i64>| m.iter().copied().collect::<Vec<_>>();
-    let (p, g) = (integer_flat(&integer.probabilities), integer_flat(&integer.gradient));
-    output.bit_exact = Some(p == secure.probabilities && g == secure.gradient && integer.loss == secure.loss);
+    let flat = |m: &Array2<i64>| m.iter().copied().collect::<Vec<_>>();
+    let (p, g) = (flat(&integer.probabilities), flat(&integer.gradient));
 
     let (rules, real_rules) = (HeadRules::fixed(spec), HeadRules::real(spec));
     let mut inside = true;
@@ -317,7 +313,7 @@ fn fixed_sides(
         out.secure = Some(secure);
     }
     // The bounds hold for arithmetic that stays in range; where it does not, they say nothing.
-    output.range = model.monitor().violations().first().map(ToString::to_string);
+    output.range = violations.violations().first().map(ToString::to_string);
     output.inside_bound = output.range.is_none().then_some(inside);
     Ok(())
 }

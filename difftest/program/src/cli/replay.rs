@@ -4,9 +4,10 @@ use super::{Verdict, print};
 use difftest::check::Outcome;
 use difftest::error::Error;
 use difftest::output;
-use difftest::replay::{self, StepFile};
+use difftest::replay::{self, shrink::shrink};
 use difftest::side::secure::Secure;
 use difftest::terminal::{line, quoted};
+use difftest::trace::step_file::StepFile;
 use reference::spec::TrainSpec;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -75,7 +76,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         let mut out = String::new();
         if failed {
             file.path.clone_from(path);
-            let small = replay::shrink(&file, &fresh, &mut start)?;
+            let small = shrink(&file, &fresh, &mut start)?;
             output::write(path, small.json().as_bytes())?;
             let _ = writeln!(
                 out,

@@ -5,7 +5,7 @@ use super::{Cell, Page, Table, escape};
 use crate::check::Outcome;
 use crate::explain::cause::Cause;
 use crate::explain::health;
-use crate::report::{Report, text};
+use crate::report::{Report, number, text};
 use crate::run::free::Point;
 use crate::side::Spent;
 
@@ -83,8 +83,8 @@ pub fn comparison(report: &Report) -> String {
     let mut table = Table::new(
         &format!(
             "{}, evaluation apart; accuracy on {}, of which {:.2} % carry the most frequent label.",
-            text::count(report.steps, "step"),
-            text::count(report.accuracy.rows, "test row"),
+            number::count(report.steps, "step"),
+            number::count(report.accuracy.rows, "test row"),
             100.0 * report.accuracy.chance
         ),
         ["side", "accuracy, %", "seconds", "rounds", "messages", "bytes"],
@@ -129,8 +129,8 @@ fn training(page: &mut Page, report: &Report) {
         let verdict = report.divergence.iter().find(|d| d.side == w.side).map(|d| d.verdict.to_string());
         let numbers = [
             health::losses(w.loss),
-            text::short(w.largest_logit),
-            text::short(w.largest_weight),
+            number::short(w.largest_logit),
+            number::short(w.largest_weight),
             health::dead_units(&w.layers),
             health::percentages(&w.layers, |l| l.vanishing),
             health::percentages(&w.layers, |l| l.stuck),
@@ -222,7 +222,7 @@ fn causes(page: &mut Page, report: &Report) {
     };
     for row in &report.budget {
         let parts = std::iter::once(&row.total).chain(Cause::ALL.iter().filter_map(|c| row.parts.get(c.name())));
-        let numbers = parts.map(|p| Cell::Number(text::short(p.max_units)));
+        let numbers = parts.map(|p| Cell::Number(number::short(p.max_units)));
         table.rows.push(std::iter::once(Cell::Text(row.tensor.clone())).chain(numbers).collect());
     }
     page.table(&table);

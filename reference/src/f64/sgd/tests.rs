@@ -1,4 +1,6 @@
 use super::*;
+use crate::f64::dense::Layer;
+use crate::f64::scratch::Scratch;
 use approx::relative_eq;
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};

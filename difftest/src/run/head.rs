@@ -1,0 +1,52 @@
+//! One evaluation of an output head on given logits: by the three parties, and by the integer model on the coins that they drew.
+
+use crate::error::Error;
+use crate::side::secure::{failed, tape};
+use ndarray::Array2;
+use reference::fixed::heads::HeadUnits;
+use reference::fixed::{Coins, Model, Monitor};
+use reference::spec::TrainSpec;
+use secure::engine::{Engine, EngineConfig};
+use secure::opened::HeadReport;
+
+/// What both fixed-point sides answer.
+#[derive(Debug)]
+pub struct HeadTrace {
+    /// The integer side's answer, or why it cannot have drawn the parties' coins.
+    pub integer: Result<HeadUnits, Error>,
+    /// The secure side's answer, opened.
+    pub secure: HeadReport,
+    /// Operands of the integer side that left their range.
+    pub violations: Monitor,
+}
+
+impl HeadTrace {
+    /// Evaluates the head of `spec` on `logits`, (rows, classes), scale f. With `insecure_seed` the parties' randomness follows from it.
+    ///
+    /// # Errors
+    /// Shapes or labels that do not fit; parties that cannot go on.
+    pub fn of(
+        spec: &TrainSpec,
+        logits: &Array2<i64>,
+        labels: &[usize],
+        insecure_seed: Option<u64>,
+    ) -> Result<Self, Error> {
+        let config = EngineConfig { seed: insecure_seed, record: true, ..EngineConfig::new(spec.clone()) };
+        let flat: Vec<_> = logits.iter().copied().collect();
+        let mut engine = Engine::start(config).map_err(failed)?;
+        let mut secure = engine.head(&flat, logits.ncols(), labels).map_err(failed)?;
+        let mut model = Model::new(spec.clone())?;
+        let mut coins = Coins::Tape(tape(std::mem::take(&mut secure.rounding)));
+        let integer = model.head(logits, labels, &mut coins).map_err(Error::from);
+        Ok(HeadTrace { integer, secure, violations: model.monitor_mut().take() })
+    }
+
+    /// Whether both answers are the same, bit for bit.
+    pub fn bit_exact(&self) -> bool {
+        self.integer.as_ref().is_ok_and(|integer| {
+            integer.gradient.iter().eq(&self.secure.gradient)
+                && integer.probabilities.iter().eq(&self.secure.probabilities)
+                && integer.loss == self.secure.loss
+        })
+    }
+}
