@@ -11,6 +11,7 @@
 //! # Map
 //! * What is run: [`config`], [`generate`] (batches and initial weights), [`side`] (the trait [`side::Side`]; `real`, `integer` and `secure`
 //!   implement it), [`run`] (lock-step and free runs).
+//! * Where the parties are: [`parties`].
 //! * What is proven and judged: [`bound`] (error bounds, computed along with the real side), [`compare`] (elements into verdicts), [`branch`] (elements
 //!   that hang on a comparison), [`check`] (the named checks), [`experiment`] (the checks of coins and messages), [`statistics`], [`evaluation`].
 //! * What is explained: [`explain`] (cause and origin of a difference, health of a training), [`failure`] (the text of one failure), [`report`].
@@ -73,6 +74,7 @@ pub mod input;
 pub mod interrupt;
 pub mod output;
 pub mod paper;
+pub mod parties;
 pub mod provenance;
 pub mod replay;
 pub mod report;

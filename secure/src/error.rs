@@ -42,6 +42,14 @@ pub enum Error {
         /// The party that failed.
         party: PartyId,
     },
+    /// The client's connection to a party failed, or the party refused it.
+    #[error("party {party} {how}")]
+    PartyLost {
+        /// Which.
+        party: PartyId,
+        /// What happened, beginning with a verb.
+        how: String,
+    },
     /// A party neither answered the client nor took a round for too long.
     #[error("party {party} gave no answer and took no round for {seconds} s")]
     PartyLate {

@@ -46,10 +46,12 @@ pub mod client;
 pub mod clock;
 #[cfg(test)]
 mod conformance;
+pub mod control;
 pub mod cost;
 pub mod engine;
 pub mod error;
 pub mod fault;
+pub mod host;
 pub mod id;
 pub mod join;
 pub mod kernel;

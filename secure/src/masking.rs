@@ -14,7 +14,7 @@ use crate::protocol::convert::to_ring;
 use crate::protocol::input::{bits_from_party_0, from_party_0};
 use crate::protocol::multiply::multiply;
 use crate::protocol::select::{select, select_with_bit};
-use crate::protocol::truncate::truncate;
+use crate::protocol::truncate::{truncate, truncate_doubled};
 use crate::share::{BitShare, Planes, Share};
 use crate::testing::world_over;
 use spec::{FixedSpec, Rounding};
@@ -90,6 +90,9 @@ fn messages_about_zeros_are_masks_and_nothing_else() {
     for rounding in Rounding::ALL {
         for shift in [1, 16, 17, 32, 39, 61] {
             check("truncate", said(rounding, async |p| truncate(p, &zeros(), shift, "t").await.map(drop)));
+            let doubled =
+                async |p: &Party| truncate_doubled(p, zeros().parts().into(), shift.min(60), "t").await.map(drop);
+            check("truncate a product", said(rounding, doubled));
         }
     }
 }

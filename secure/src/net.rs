@@ -6,11 +6,16 @@
 //!
 //! * [`queue`]: the one channel of this crate: two queues out, two queues in, deadlines, and the checks of every message.
 //! * [`memory`]: three such channels wired to one another in one process.
+//! * [`tls`]: connections between processes whose ends know one another; [`frame`]: messages on them.
+//! * [`tamper`]: a relay that changes a message, for tests.
 //! * [`recorded`]: a wrapper that keeps a copy of what is sent.
 
+pub mod frame;
 pub mod memory;
 pub mod queue;
 pub mod recorded;
+pub mod tamper;
+pub mod tls;
 
 use crate::buffer::Words;
 use crate::error::{Error, Result};

@@ -1,6 +1,7 @@
 //! What can be typed. The commands are in files of their own; exit codes are decided here and nowhere else.
 
 pub mod advise;
+pub mod certs;
 pub mod check;
 pub mod check_trace;
 pub mod export_trace;
@@ -10,15 +11,19 @@ pub mod functions;
 pub mod head;
 pub mod manual;
 pub mod paper;
+pub mod party;
 pub mod replay;
 pub mod time;
 pub mod training;
 
+use crate::parties::files::HostsFile;
+use crate::parties::local::LocalParties;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use difftest::error::Error;
 use difftest::terminal::{self, line, lines};
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Differential tester for secure training: the same neural network is trained in plain f64, in plain integers, and by three parties on
@@ -45,6 +50,10 @@ struct Cli {
     command: Option<Command>,
     #[command(flatten)]
     check: check::Args,
+    /// Where the three parties run: `memory` (threads of this process), `tls` (three processes on this machine, over mutual TLS), or a file that
+    /// names three running parties, as `difftest certs` writes
+    #[arg(long, global = true, value_name = "WHERE", default_value = "memory")]
+    parties: String,
 }
 
 #[derive(Debug, Subcommand)]
@@ -65,6 +74,10 @@ enum Command {
     Functions(functions::Args),
     /// Repeat the source paper's evaluation: tables, claims, curves
     Paper(paper::Args),
+    /// Run one of three parties as a process that others connect to
+    Party(party::Args),
+    /// Make keys, certificates and configuration files for three parties and their client
+    Certs(certs::Args),
     /// Judge another engine's training steps from a trace file: rounding, approximation, wrap-around or fault, and where first
     Check(check_trace::Args),
     /// Write steps of this program's own secure engine as a trace file
@@ -139,7 +152,8 @@ pub fn main() -> ExitCode {
     };
     difftest::threads::start();
     let kernel = secure::kernel::Kernel::select().map_err(|e| Error::Usage(e.to_string()));
-    let done = kernel.and_then(|_| match cli.command {
+    let parties = kernel.and_then(|_| start_parties(&cli.parties));
+    let done = parties.and_then(|_parties| match cli.command {
         None => check::run(cli.check),
         Some(Command::Head(args)) => head::run(args),
         Some(Command::Time(args)) => time::run(args),
@@ -149,6 +163,8 @@ pub fn main() -> ExitCode {
         Some(Command::Advise(args)) => advise::run(args),
         Some(Command::Replay(args)) => replay::run(args),
         Some(Command::Paper(args)) => paper::run(args),
+        Some(Command::Party(args)) => party::run(args),
+        Some(Command::Certs(args)) => certs::run(args),
         Some(Command::Check(args)) => check_trace::run(args),
         Some(Command::ExportTrace(args)) => export_trace::run(args),
         Some(Command::Completions(args)) => manual::completions(&args),
@@ -162,6 +178,21 @@ pub fn main() -> ExitCode {
             ExitCode::from(e.code())
         }
     }
+}
+
+/// Parties elsewhere, if they were asked for. Those of this machine live as long as what is returned.
+fn start_parties(place: &str) -> Result<Option<LocalParties>, Error> {
+    let local = match place {
+        "memory" => return Ok(None),
+        "tls" => Some(LocalParties::start()?),
+        _ => None,
+    };
+    let hosts = match &local {
+        Some(parties) => parties.hosts.clone(),
+        None => HostsFile::read(Path::new(place))?,
+    };
+    difftest::parties::run_on(hosts)?;
+    Ok(local)
 }
 
 /// Prints to standard output, with everything escaped that a terminal would act upon. A reader that has gone away (`difftest | head`) is no error.

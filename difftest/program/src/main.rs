@@ -3,6 +3,7 @@
 mod cli;
 mod interrupt;
 mod memory;
+mod parties;
 
 #[global_allocator]
 static ALLOCATOR: memory::Allocator = memory::Allocator;

@@ -16,7 +16,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use reference::f64::RealHead;
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
-use secure::engine::{Engine, EngineConfig, LayerUnits, ParameterUnits};
+use secure::engine::{EngineConfig, LayerUnits, ParameterUnits};
 use serde::Serialize;
 
 /// The paper's entries for a head. Its ReLU probability is both `relu-prob`, the formula, and `relu-prob-cut`, the
@@ -93,7 +93,7 @@ fn row(head: Head) -> Result<Row, Error> {
         fixed: FixedSpec::default(),
         sgd: SgdSpec { batch: BATCH, ..SgdSpec::default() },
     };
-    let mut engine = Engine::start(EngineConfig { record: true, ..EngineConfig::new(spec) }).map_err(failed)?;
+    let mut engine = crate::parties::start(EngineConfig { record: true, ..EngineConfig::new(spec) }).map_err(failed)?;
     let layer = LayerUnits {
         weights: vec![0; CLASSES],
         bias: vec![0; CLASSES],

@@ -6,7 +6,7 @@ use ndarray::Array2;
 use reference::fixed::heads::HeadUnits;
 use reference::fixed::{Coins, Model, Monitor};
 use reference::spec::TrainSpec;
-use secure::engine::{Engine, EngineConfig};
+use secure::engine::EngineConfig;
 use secure::opened::HeadReport;
 
 /// What both fixed-point sides answer.
@@ -33,7 +33,7 @@ impl HeadTrace {
     ) -> Result<Self, Error> {
         let config = EngineConfig { seed: insecure_seed, record: true, ..EngineConfig::new(spec.clone()) };
         let flat: Vec<_> = logits.iter().copied().collect();
-        let mut engine = Engine::start(config).map_err(failed)?;
+        let mut engine = crate::parties::start(config).map_err(failed)?;
         let mut secure = engine.head(&flat, logits.ncols(), labels).map_err(failed)?;
         let mut model = Model::new(spec.clone())?;
         let mut coins = Coins::Tape(tape(std::mem::take(&mut secure.rounding)));

@@ -73,7 +73,7 @@ impl Secure {
     pub fn start(spec: TrainSpec, insecure_seed: Option<u64>, record: bool) -> Result<Self, Error> {
         let config =
             EngineConfig { seed: insecure_seed, record, pin_to_cores: !record, ..EngineConfig::new(spec.clone()) };
-        Ok(Secure { engine: Engine::start(config).map_err(failed)?, spec, truncated: Vec::new() })
+        Ok(Secure { engine: crate::parties::start(config).map_err(failed)?, spec, truncated: Vec::new() })
     }
 
     /// Where the parties' time went, added up over the three.

@@ -3,6 +3,7 @@
 //! A job is data, so it can come from another thread or over a connection. A party sees its own shares and its neighbours' messages; what
 //! the client opens it hands out as shares.
 
+use super::state::{Kept, StateFolder};
 use crate::buffer::erase;
 use crate::clock::Phase;
 use crate::cost::Spent;
@@ -63,6 +64,22 @@ pub enum Job {
         /// One-hot, (batch, classes).
         labels: Dealt,
     },
+    /// Keep the shares of the parameters on the party's own disk.
+    Keep {
+        /// The run.
+        run: String,
+        /// Its steps so far.
+        step: u64,
+    },
+    /// Tell which states of this run are kept.
+    Kept(String),
+    /// Take the shares of a state that was kept.
+    Resume {
+        /// The run.
+        run: String,
+        /// After which step.
+        step: u64,
+    },
     /// Tell where the time went.
     Times,
     /// Tell what was spent.
@@ -87,6 +104,8 @@ pub enum Answer {
     Share(Share),
     /// Shares of a head's results.
     Head(Box<HeadShares>, Record),
+    /// States that are kept.
+    Kept(Vec<Kept>),
     /// Where the time went.
     Times(BTreeMap<Phase, Duration>),
 }
@@ -110,12 +129,28 @@ pub struct Worker {
     data: Option<Factor>,
     labels: Option<Share>,
     hits: Option<Share>,
+    /// Where states are kept, if anywhere.
+    states: Option<StateFolder>,
+    /// Whether the client may have what it could put the parties' views together from.
+    may_record: bool,
 }
 
 impl Worker {
     /// A party that holds nothing yet.
     pub fn new(party: Party, spec: TrainSpec) -> Self {
-        Worker { party, spec, layers: Vec::new(), data: None, labels: None, hits: None }
+        Worker { party, spec, layers: Vec::new(), data: None, labels: None, hits: None, states: None, may_record: true }
+    }
+
+    /// A party that keeps states there.
+    #[must_use]
+    pub fn with_states(self, states: Option<StateFolder>) -> Self {
+        Worker { states, ..self }
+    }
+
+    /// A party that refuses to hand out probes and its views of the coins.
+    #[must_use]
+    pub fn without_records(self) -> Self {
+        Worker { may_record: false, ..self }
     }
 
     /// Works until there are no more jobs, or one fails: then its neighbours are told why, for they would wait. Its memory is erased as far
@@ -139,6 +174,10 @@ impl Worker {
     /// Performs one job. The client knows what a party holds and checks every job before it sends it; what is refused here is refused
     /// because client and party, or the parties, disagree.
     fn perform(&mut self, job: Job) -> Result<Answer> {
+        let records = matches!(job, Job::Step { record: true, .. } | Job::Head { .. });
+        if records && !self.may_record {
+            return Err(Error::misuse(format!("party {} does not record; start it with record = true", self.party.id)));
+        }
         match job {
             Job::Load(layers) => self.load(layers)?,
             Job::LoadShares(layers) => self.layers = layers,
@@ -154,12 +193,21 @@ impl Worker {
             }
             Job::Count { x, y, last } => return self.count(x, y, last),
             Job::Head { logits, labels } => return self.head(logits, labels),
+            Job::Keep { run, step } => return Ok(Answer::Kept(vec![self.states()?.keep(&run, step, &self.layers)?])),
+            Job::Kept(run) => return Ok(Answer::Kept(self.states()?.list(&run)?)),
+            Job::Resume { run, step } => self.layers = self.states()?.read(&run, step)?.1,
             Job::Times => return Ok(Answer::Times(self.party.times())),
             Job::Spent => return Ok(Answer::Spent(self.party.spent())),
             #[cfg(test)]
             Job::Panic => assert!(self.party.id != crate::id::PartyId::P1, "planted"),
         }
         Ok(Answer::Done)
+    }
+
+    fn states(&self) -> Result<&StateFolder> {
+        let none =
+            || Error::misuse(format!("party {} has no folder for states; set states in its file", self.party.id));
+        self.states.as_ref().ok_or_else(none)
     }
 
     fn load(&mut self, layers: Vec<[Dealt; 4]>) -> Result<()> {
@@ -238,10 +286,10 @@ impl Worker {
             let out = heads::gradient(p, head, epsilon, &x, &y).await?;
             let probabilities = heads::probabilities(p, &out).await?;
             let loss = heads::loss(p, head, epsilon, &out, &x, &y).await?;
-            Ok(Box::new(HeadShares { probabilities, gradient: out.gradient, loss }))
+            Ok(HeadShares { probabilities, gradient: out.gradient, loss })
         });
         let record = p.record(false);
-        Ok(Answer::Head(shares?, record))
+        Ok(Answer::Head(Box::new(shares?), record))
     }
 }
 

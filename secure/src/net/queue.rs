@@ -20,6 +20,9 @@ pub(crate) const AHEAD: usize = 256;
 const LONG_SPIN: usize = 30_000;
 const SPINS: usize = 300;
 
+/// How long the last words of a neighbour that reads no more may be under way.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// What passes a queue.
 pub enum Item {
     /// The words that one party sends another in one round.
@@ -111,7 +114,7 @@ impl QueueChannel {
             Err(TrySendError::Full(_)) => Err(self.late(n, step, "read")),
             // Its last words, if there are any, lie in the other queue.
             Err(TrySendError::Disconnected(_)) => loop {
-                match self.from[n as usize].try_recv() {
+                match self.from[n as usize].recv_timeout(LAST_WORDS) {
                     Ok(Item::Stopped(why)) => return Err(self.stopped(n, step, why)),
                     Ok(Item::Message(_)) => {}
                     Err(_) => return Err(self.gone(n, step, "closed its channel")),

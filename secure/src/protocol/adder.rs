@@ -29,6 +29,8 @@ use crate::kernel::wide_fn;
 use crate::party::Party;
 use crate::prg::CallId;
 use crate::share::{BitShare, Planes};
+use futures_util::try_join;
+use std::borrow::Borrow;
 
 const STEP: &str = "adder";
 const CHUNK: u32 = 4;
@@ -73,22 +75,42 @@ const fn chunk_bits(width: u32, chunk: u32) -> u32 {
 /// # Errors
 /// Those of the transport.
 pub async fn carry(p: &Party, planes: &Planes, width: u32) -> Result<BitShare> {
-    let ((blocks, len), w) = (planes.shape(), planes.words());
-    let chunks = width.div_ceil(CHUNK);
-    debug_assert!((1..=planes.width()).contains(&width));
-    let entries: usize = (0..chunks).map(|j| (1usize << chunk_bits(width, j)) - 1).sum();
-    let chunk_planes = |j: u32| planes.range(j * CHUNK..j * CHUNK + chunk_bits(width, j));
+    carry_of(p, async { Ok(planes) }, planes.shape(), width).await
+}
 
+/// The [`carry`] of planes of the given shape, (blocks, len), that parties 1 and 2 may learn in its first round, in
+/// which they only receive. Party 0 has its own without waiting.
+///
+/// # Errors
+/// Those of the transport and of `planes`.
+pub async fn carry_of<B: Borrow<Planes>>(
+    p: &Party,
+    planes: impl Future<Output = Result<B>>,
+    (blocks, len): (usize, usize),
+    width: u32,
+) -> Result<BitShare> {
+    let w = blocks * len.div_ceil(64);
+    let chunks = width.div_ceil(CHUNK);
+    let entries: usize = (0..chunks).map(|j| (1usize << chunk_bits(width, j)) - 1).sum();
+    let range = |j: u32| j * CHUNK..j * CHUNK + chunk_bits(width, j);
     let t = p.call_id();
-    let query = query(p, t, entries * w, |query| {
-        let mut at = 0;
-        for j in 0..chunks {
-            let c = chunk_bits(width, j);
-            indicators(chunk_planes(j), c, w, &mut query[at..]);
-            at += ((1 << c) - 1) * w;
-        }
-    })
-    .await?;
+    let (query, planes) = if p.id == PartyId::P0 {
+        let planes = planes.await?;
+        let indicate = |query: &mut [u64]| {
+            let mut at = 0;
+            for j in 0..chunks {
+                let c = chunk_bits(width, j);
+                indicators(planes.borrow().range(range(j)), c, w, &mut query[at..]);
+                at += ((1 << c) - 1) * w;
+            }
+        };
+        (query(p, t, entries * w, indicate).await?, planes)
+    } else {
+        try_join!(query(p, t, entries * w, |_| ()), planes)?
+    };
+    let planes = planes.borrow();
+    debug_assert!(planes.shape() == (blocks, len) && (1..=planes.width()).contains(&width));
+    let chunk_planes = |j: u32| planes.range(range(j));
 
     // Answers: G of every chunk, then P of every chunk but the lowest, whose P nobody needs.
     let n = chunks as usize;

@@ -5,8 +5,8 @@
 //! requires   -2^62 <= V < 2^62 (nearest: V + 2^(s-1) in that range), 1 <= s <= 61. Outside, the result may be low by
 //!            2^(64-s). Of matrix products the double is known and divided by one bit more: half the range, s <= 60
 //!            ([`truncate_doubled`])
-//! cost       probabilistic, fused with a product: 3 rounds, 24 bytes + s + 2 bits an element; nearest: the product's
-//!            resharing, an s-bit carry and 2 rounds ([`truncate_cost`], [`truncate_product_cost`],
+//! cost       probabilistic, fused with a product: 3 rounds, 24 bytes + s + 2 bits an element; nearest: an s-bit carry and
+//!            2 rounds, for a product 16 bytes more and no more rounds ([`truncate_cost`], [`truncate_product_cost`],
 //!            [`truncate_doubled_cost`])
 //! error      probabilistic: in (-1, 1) units, mean 0; nearest: at most 1/2 unit
 //! reveals    nothing by its messages; the probabilistic coin depends on what single parties know (see "The coin")
@@ -56,15 +56,14 @@ mod probabilistic;
 #[cfg(test)]
 mod tests;
 
-pub use nearest::nearest_cost;
+pub use nearest::{nearest_cost, nearest_product_cost};
 pub use probabilistic::probabilistic_cost;
 
 use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::party::Party;
-use crate::protocol::multiply::{RESHARE, reshare};
 use crate::share::{Doubled, Parts, Share};
-use nearest::nearest;
+use nearest::{nearest, two_sided};
 use probabilistic::probabilistic;
 use spec::Rounding;
 
@@ -80,7 +79,7 @@ pub const fn truncate_cost(rounding: Rounding, shift: u32) -> Cost {
 pub const fn truncate_product_cost(rounding: Rounding, shift: u32) -> Cost {
     match rounding {
         Rounding::Probabilistic => probabilistic_cost(shift),
-        Rounding::Nearest => RESHARE.then(nearest_cost(shift)),
+        Rounding::Nearest => nearest_product_cost(shift),
     }
 }
 
@@ -88,7 +87,7 @@ pub const fn truncate_product_cost(rounding: Rounding, shift: u32) -> Cost {
 pub const fn truncate_doubled_cost(rounding: Rounding, shift: u32) -> Cost {
     match rounding {
         Rounding::Probabilistic => probabilistic_cost(shift + 1),
-        Rounding::Nearest => RESHARE.then(nearest_cost(shift)),
+        Rounding::Nearest => nearest_product_cost(shift),
     }
 }
 
@@ -115,8 +114,8 @@ async fn truncate_parts(p: &Party, parts: Parts, up: u32, shift: u32, name: &str
     match p.rounding {
         Rounding::Probabilistic => probabilistic(p, parts, shift + up, name).await,
         Rounding::Nearest => {
-            let x = reshare(p, parts).await?;
-            nearest(p, &x, up, shift + up, name).await
+            let shape = (parts.rows, parts.cols);
+            nearest(p, shape, two_sided(p, parts.part), up..shift + up, name).await
         }
     }
 }
@@ -129,7 +128,10 @@ pub async fn truncate(p: &Party, x: &Share, shift: u32, name: impl AsRef<str>) -
     check(shift, 0)?;
     match p.rounding {
         Rounding::Probabilistic => probabilistic(p, x.parts(), shift, name.as_ref()).await,
-        Rounding::Nearest => nearest(p, x, 0, shift, name.as_ref()).await,
+        Rounding::Nearest => {
+            let known = async { Ok(x.two_sided(p.id)) };
+            nearest(p, x.shape(), known, 0..shift, name.as_ref()).await
+        }
     }
 }
 

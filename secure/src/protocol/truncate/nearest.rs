@@ -1,9 +1,13 @@
-//! Nearest rounding: an s-bit carry and 2 rounds; of a product its resharing comes first.
+//! Nearest rounding: an s-bit carry and 2 rounds, for a product 16 bytes more and no more rounds.
 //!
-//! On a replicated value party 0 knows x0 = x_0 + x_1 and parties 1 and 2 know m = -x_2. The last bit of the formula in
-//! [`truncate`](super) is the carry out of m + (2^s - 1 - x0 mod 2^s). Party 0 shares its three numbers, and parties 1
-//! and 2 return what they can multiply. A doubled value is even, so x0 and m end in the same bit, which carries
-//! nothing: the carry is as long as if the value were not doubled.
+//! Of a replicated value party 0 knows x0 = x_0 + x_1 and parties 1 and 2 know m = -x_2. A product in additive parts is
+//! brought to that form in the first round of what follows, with r = stream 0 and r' = stream 1: party 0 has
+//! x0 = z_0 + r + r' at once, and parties 1 and 2 exchange z_1 - r' and z_2 - r, so that both know
+//! m = -(z_1 - r' + z_2 - r).
+//!
+//! The last bit of the formula in [`truncate`](super) is the carry out of m + (2^s - 1 - x0 mod 2^s). Party 0 shares its
+//! three numbers, and parties 1 and 2 return what they can multiply. A doubled value is even, so x0 and m end in the same
+//! bit, which carries nothing: the carry is as long as if the value were not doubled.
 
 use super::offset::{OFFSET, shifted_0};
 use crate::buffer::Words;
@@ -14,50 +18,94 @@ use crate::id::{Neighbour, PartyId};
 use crate::kernel::wide_fn;
 use crate::party::Party;
 use crate::prg::CallId;
-use crate::protocol::adder::{carry, carry_cost};
+use crate::protocol::adder::{carry_cost, carry_of};
 use crate::protocol::convert::two_sided_bits;
 use crate::share::{Planes, Share, zip};
+use std::ops::Range;
 
 const STEP: &str = "truncate";
 
 // Purposes of the streams within one call.
+const R: u8 = 0;
 const R_0: u8 = 4;
 const RHO_1: u8 = 6;
 const RHO_2: u8 = 7;
 const C_0: u8 = 8;
 const U_0: u8 = 9;
+const R_1: u8 = 10;
 
 /// The cost of the truncation of a replicated value with nearest rounding, an element: the carry and two rounds.
 pub const fn nearest_cost(shift: u32) -> Cost {
     carry_cost(shift).then(Cost { rounds: 2, bits_per_element: 5 * 64 })
 }
 
-/// Truncates x by `shift` bits, 1 <= shift <= 61. The lowest `zeros` bits of x are known to be 0.
-pub async fn nearest(p: &Party, x: &Share, zeros: u32, shift: u32, name: &str) -> Result<Share> {
-    let n = x.len();
+/// The cost of the truncation of a product with nearest rounding, an element.
+pub const fn nearest_product_cost(shift: u32) -> Cost {
+    nearest_cost(shift).beside(Cost { rounds: 1, bits_per_element: 2 * 64 })
+}
+
+/// The summands of a value in additive parts, as [`Share::two_sided`] gives those of a replicated one: at party 0 without
+/// waiting, at the others after one round.
+pub async fn two_sided(p: &Party, mut z: Words) -> Result<Words> {
+    let (n, t) = (z.len(), p.call_id());
+    match p.id {
+        PartyId::P0 => {
+            faulty!(TruncateUnmasked => (), p.stream(0).add(t, R, &mut z));
+            p.stream(1).add(t, R_1, &mut z);
+        }
+        PartyId::P1 => {
+            p.stream(1).sub(t, R_1, &mut z);
+            p.send(STEP, Neighbour::Next, |m| m.extend_from_slice(&z));
+            zip(&mut z, &p.receive(STEP, [0, n]).await.from(Neighbour::Next), u64::wrapping_add);
+        }
+        PartyId::P2 => {
+            faulty!(TruncateUnmasked => (), p.stream(0).sub(t, R, &mut z));
+            p.send(STEP, Neighbour::Previous, |m| m.extend_from_slice(&z));
+            zip(&mut z, &p.receive(STEP, [n, 0]).await.from(Neighbour::Previous), u64::wrapping_add);
+        }
+    }
+    Ok(z)
+}
+
+/// Truncates a matrix by `bits.end` bits, 1 <= `bits.end` <= 61, of which those below `bits.start` are known to be 0.
+/// `sides` are its two summands, party 0's without waiting.
+pub async fn nearest(
+    p: &Party,
+    (rows, cols): (usize, usize),
+    sides: impl Future<Output = Result<Words>>,
+    bits: Range<u32>,
+    name: &str,
+) -> Result<Share> {
+    let (n, zeros, shift) = (rows * cols, bits.start, bits.end);
     let half = faulty!(HalfMissing => 0, 1 << (shift - 1));
     let offset = faulty!(TiesDown => OFFSET + half - (1 << zeros), OFFSET + half);
-    // Party 0: x0. Parties 1 and 2: m = -x_2.
-    let mut known = x.two_sided(p.id);
-    match p.id {
-        PartyId::P0 => known.iter_mut().for_each(|v| *v = v.wrapping_add(offset)),
-        _ => known.iter_mut().for_each(|v| *v = v.wrapping_neg()),
-    }
+    // Party 0: x0. Parties 1 and 2: m.
+    let mut known = Words::default();
+    let planes = async {
+        known = sides.await?;
+        Ok(match p.id {
+            PartyId::P0 => {
+                known.iter_mut().for_each(|v| *v = v.wrapping_add(offset));
+                Planes::of(&known.iter().map(|v| !v).collect::<Words>(), 1, n, bits)
+            }
+            _ => {
+                known.iter_mut().for_each(|v| *v = v.wrapping_neg());
+                Planes::of(&known, 1, n, bits)
+            }
+        })
+    };
+    let last = two_sided_bits(p, &carry_of(p, planes, (1, n), shift - zeros).await?);
+    // Not before both parties know: they note in the same order.
     if p.id != PartyId::P2 {
         p.note_truncation(name, shift, &known);
     }
-    let planes = match p.id {
-        PartyId::P0 => Planes::of(&known.iter().map(|v| !v).collect::<Words>(), 1, n, zeros..shift),
-        _ => Planes::of(&known, 1, n, zeros..shift),
-    };
-    let last = two_sided_bits(p, &carry(p, &planes, planes.width()).await?);
     // last = c + l - 2 c l, c at party 0, l at parties 1 and 2; borrow = u w.
     let (own, next) = match p.id {
         PartyId::P0 => nearest_0(p, known, &last, shift).await,
         PartyId::P1 => nearest_1(p, &known, &last, shift).await,
         PartyId::P2 => nearest_2(p, &known, &last, shift).await,
     };
-    Ok(Share::new(x.rows, x.cols, own, next))
+    Ok(Share::new(rows, cols, own, next))
 }
 
 /// Party 0 shares c, u and the rest of what it knows, and receives the masked products of the others.

@@ -1,0 +1,205 @@
+//! What a party keeps on its own disk, so that a run can go on after its process was gone: its shares of weights and velocities after a step.
+//!
+//! A file is written whole or not at all, beside its name first and renamed when it is on the disk. It says after which step of which run it was
+//! written, and carries digests of its components: two parties hold each component, so equal digests tell the client, who sees no share,
+//! that three files belong together. Streams are not kept: after a resumption the parties draw new ones, for a mask that served once must not
+//! serve again for another message. Under nearest rounding, which needs no coins, a resumed run goes on bit for bit.
+
+use crate::error::{Error, Result};
+use crate::id::PartyId;
+use crate::nn::dense::LayerShare;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// How many states of a run a party keeps: one that was interrupted while it wrote the last has the ones before.
+const KEPT: usize = 3;
+
+const FORMAT: u32 = 1;
+
+/// One state that a party has kept, without its shares.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Steps of the run before it.
+    pub step: u64,
+    /// Digest of the party's own components.
+    pub own: [u8; 32],
+    /// Digest of its next party's.
+    pub next: [u8; 32],
+}
+
+#[derive(Serialize, Deserialize)]
+struct Head {
+    format: u32,
+    party: PartyId,
+    spec: [u8; 32],
+    kept: Kept,
+}
+
+/// The states of one party.
+#[derive(Debug, Clone)]
+pub struct StateFolder {
+    folder: PathBuf,
+    party: PartyId,
+    spec: [u8; 32],
+}
+
+/// Digests of the two components of all tensors.
+fn digests(layers: &[LayerShare]) -> [[u8; 32]; 2] {
+    let (mut own, mut next) = (Sha256::new(), Sha256::new());
+    for layer in layers {
+        for share in [&layer.weights, &layer.bias, &layer.weight_velocity, &layer.bias_velocity] {
+            for (hash, component) in [(&mut own, &share.own), (&mut next, &share.next)] {
+                hash.update((share.rows as u64).to_le_bytes());
+                component.iter().for_each(|w| hash.update(w.to_le_bytes()));
+            }
+        }
+    }
+    [own.finalize().into(), next.finalize().into()]
+}
+
+impl StateFolder {
+    /// The states of `party` in `folder`, of runs with a specification of this digest.
+    pub fn new(folder: PathBuf, party: PartyId, spec: [u8; 32]) -> Self {
+        StateFolder { folder, party, spec }
+    }
+
+    fn failed(&self, path: &Path, e: &impl std::fmt::Display) -> Error {
+        Error::misuse(format!("party {}: {}: {e}; make room or name another folder", self.party, path.display()))
+    }
+
+    /// The file of a state. A run's name is letters, digits and dashes, so it cannot lead out of the folder.
+    fn path(&self, run: &str, step: u64) -> Result<PathBuf> {
+        let good = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        if run.is_empty() || run.len() > 64 || !run.chars().all(good) {
+            return Err(Error::misuse(format!("{run:?} names no run: letters, digits and dashes, 64 at most")));
+        }
+        Ok(self.folder.join(format!("{run}.party{}.{step:012}.state", self.party)))
+    }
+
+    /// Keeps a state, and forgets the oldest of the same run where there are more than enough.
+    ///
+    /// # Errors
+    /// A disk that is full, a folder that is not there.
+    pub fn keep(&self, run: &str, step: u64, layers: &[LayerShare]) -> Result<Kept> {
+        let path = self.path(run, step)?;
+        let [own, next] = digests(layers);
+        let kept = Kept { step, own, next };
+        let head = Head { format: FORMAT, party: self.party, spec: self.spec, kept: kept.clone() };
+        let bytes = postcard::to_stdvec(&(head, layers)).map_err(|e| self.failed(&path, &e))?;
+        let temporary = path.with_extension("part");
+        let write = || -> std::io::Result<()> {
+            let mut options = std::fs::OpenOptions::new();
+            options.write(true).create(true).truncate(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            let mut file = options.open(&temporary)?;
+            file.write_all(&bytes)?;
+            file.sync_all()?;
+            std::fs::rename(&temporary, &path)?;
+            std::fs::File::open(&self.folder)?.sync_all()
+        };
+        if let Err(e) = write() {
+            let _ = std::fs::remove_file(&temporary);
+            return Err(self.failed(&path, &e));
+        }
+        for old in self.list(run)?.iter().rev().skip(KEPT) {
+            let _ = std::fs::remove_file(self.path(run, old.step)?);
+        }
+        Ok(kept)
+    }
+
+    /// The states of a run that can be read, oldest first.
+    ///
+    /// # Errors
+    /// A folder that cannot be read.
+    pub fn list(&self, run: &str) -> Result<Vec<Kept>> {
+        let prefix = format!("{run}.party{}.", self.party);
+        self.path(run, 0)?;
+        let entries = std::fs::read_dir(&self.folder).map_err(|e| self.failed(&self.folder, &e))?;
+        let names = entries.filter_map(|e| e.ok()?.file_name().into_string().ok());
+        let steps = names.filter_map(|name| name.strip_prefix(&prefix)?.strip_suffix(".state")?.parse().ok());
+        let mut steps: Vec<u64> = steps.collect();
+        steps.sort_unstable();
+        // One that cannot be read is as good as none.
+        Ok(steps.into_iter().filter_map(|step| Some(self.read(run, step).ok()?.0)).collect())
+    }
+
+    /// The shares of a state.
+    ///
+    /// # Errors
+    /// There is no such state, or it is damaged, or of another party or specification.
+    pub fn read(&self, run: &str, step: u64) -> Result<(Kept, Vec<LayerShare>)> {
+        let path = self.path(run, step)?;
+        let bytes = std::fs::read(&path).map_err(|e| self.failed(&path, &e))?;
+        let damaged = || Error::misuse(format!("{}: is damaged; resume from another step", path.display()));
+        let (head, layers): (Head, Vec<LayerShare>) = postcard::from_bytes(&bytes).map_err(|_| damaged())?;
+        if (head.format, head.party, head.spec) != (FORMAT, self.party, self.spec) {
+            let what = "is of another party, version or specification";
+            return Err(Error::misuse(format!("{}: {what}", path.display())));
+        }
+        let whole = layers.iter().all(|l| {
+            let tensors = [&l.weights, &l.bias, &l.weight_velocity, &l.bias_velocity];
+            tensors.iter().all(|s| [s.own.len(), s.next.len()] == [s.rows * s.cols; 2])
+        });
+        if !whole || head.kept.step != step || digests(&layers) != [head.kept.own, head.kept.next] {
+            return Err(damaged());
+        }
+        Ok((head.kept, layers))
+    }
+}
+
+/// The newest step that all three parties have kept, with components that agree.
+pub fn newest_common(kept: &[Vec<Kept>; 3]) -> Option<u64> {
+    let find = |party: usize, step: u64| kept[party].iter().find(|k| k.step == step);
+    let steps = kept[0].iter().rev().map(|k| k.step);
+    steps.into_iter().find(|&step| {
+        let all: Vec<_> = (0..3).filter_map(|party| find(party, step)).collect();
+        all.len() == 3 && (0..3).all(|i| all[i].next == all[(i + 1) % 3].own)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::share;
+
+    fn layers(seed: i64) -> [Vec<LayerShare>; 3] {
+        let [w, b] = [share(2, 3, &[seed; 6]), share(1, 3, &[seed; 3])];
+        PartyId::ALL.map(|id| {
+            let (w, b) = (w[id.index()].clone(), b[id.index()].clone());
+            vec![LayerShare { weights: w.clone(), bias: b.clone(), weight_velocity: w, bias_velocity: b }]
+        })
+    }
+
+    #[test]
+    fn states_come_back_and_the_newest_common_one_is_found() {
+        let folder = std::env::temp_dir().join(format!("difftest-state-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let of = |id| StateFolder::new(folder.clone(), id, [7; 32]);
+        for step in [10, 20, 30, 40, 50] {
+            for (id, layers) in PartyId::ALL.into_iter().zip(layers(step as i64)) {
+                of(id).keep("run-1", step, &layers).unwrap();
+                assert!(of(id).read("run-1", step).unwrap().1[0].weights == layers[0].weights);
+            }
+        }
+        let lists = || PartyId::ALL.map(|id| of(id).list("run-1").unwrap());
+        assert_eq!(lists()[0].iter().map(|k| k.step).collect::<Vec<_>>(), [30, 40, 50], "the newest three");
+        assert_eq!(newest_common(&lists()), Some(50));
+        // Party 2 was killed before it had kept the last, party 1's one before is damaged.
+        std::fs::remove_file(of(PartyId::P2).path("run-1", 50).unwrap()).unwrap();
+        let damaged = of(PartyId::P1).path("run-1", 40).unwrap();
+        let mut bytes = std::fs::read(&damaged).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(&damaged, bytes).unwrap();
+        assert_eq!(newest_common(&lists()), Some(30));
+        // Shares that were dealt apart from each other do not belong together.
+        of(PartyId::P0).keep("run-1", 30, &layers(30)[0]).unwrap();
+        assert_eq!(newest_common(&lists()), None);
+        assert!(of(PartyId::P0).keep("../run", 1, &[]).is_err());
+        assert!(StateFolder::new(folder.clone(), PartyId::P0, [8; 32]).list("run-1").unwrap().is_empty());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
