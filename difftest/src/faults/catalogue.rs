@@ -53,6 +53,7 @@ pub const fn cause(fault: Fault) -> Cause {
         | Fault::LostCarry
         | Fault::SumCarry
         | Fault::AdderUnmasked
+        | Fault::AnswerMask
         | Fault::SignTop
         | Fault::BitNotBit
         | Fault::Replicas
@@ -63,6 +64,7 @@ pub const fn cause(fault: Fault) -> Cause {
         | Fault::TruncateUnmasked
         | Fault::MaskLowBits
         | Fault::ResultUnmasked
+        | Fault::PieceOffset
         | Fault::NormaliseFirst
         | Fault::MaximumPower
         | Fault::NotTransposed
