@@ -1,5 +1,5 @@
-//! Replay of one recorded step: the real side, the integer side on the recorded coins, and fresh parties, whose coins are their own, judged by the
-//! checks of a lock-step run.
+//! Replay of one recorded step: the real side, the integer side on the recorded coins, and fresh parties, whose coins
+//! are their own, judged by the checks of a lock-step run.
 
 pub mod shrink;
 
@@ -47,7 +47,8 @@ pub fn recorded(file: &StepFile) -> Result<Vec<Outcome>, Error> {
     judged(&file.config(), &trace, |check| check.name() != "bit-exact")
 }
 
-/// A secure run of the step by parties that `start` starts, against the integer and the real side; and the step with the coins of that run.
+/// A secure run of the step by parties that `start` starts, against the integer and the real side; and the step with
+/// the coins of that run.
 ///
 /// # Errors
 /// A side that cannot go on.

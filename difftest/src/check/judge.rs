@@ -30,8 +30,8 @@ pub struct Judge<'c> {
 }
 
 impl<'c> Judge<'c> {
-    /// Judges by `checks`. The statistical bound fails with probability 2^-40 over `elements` elements: those of the whole run, whatever part of it is
-    /// looked at.
+    /// Judges by `checks`. The statistical bound fails with probability 2^-40 over `elements` elements: those of the
+    /// whole run, whatever part of it is looked at.
     pub fn new(config: &'c Config, checks: Vec<Box<dyn Check + 'c>>, elements: u64) -> Self {
         Judge { config, checks, elements, in_range: true }
     }

@@ -115,6 +115,7 @@ pub const fn cause(fault: Fault) -> Cause {
         | Fault::LostCarry
         | Fault::SumCarry
         | Fault::AdderUnmasked
+        | Fault::AnswerMask
         | Fault::SignTop
         | Fault::BitNotBit
         | Fault::Replicas
@@ -125,6 +126,7 @@ pub const fn cause(fault: Fault) -> Cause {
         | Fault::TruncateUnmasked
         | Fault::MaskLowBits
         | Fault::ResultUnmasked
+        | Fault::PieceOffset
         | Fault::NormaliseFirst
         | Fault::MaximumPower
         | Fault::NotTransposed
