@@ -1,8 +1,9 @@
-//! An engine of your own, held to the integer model and to the proven bounds: `cargo run --example my_engine`, and the tests at the end.
+//! An engine of your own, held to the integer model and to the proven bounds: `cargo run --example my_engine`, and the
+//! tests at the end.
 //!
-//! It trains one layer in integers under nearest rounding. Forward pass, backward pass and update are its own, written from the arithmetic's sections
-//! 4, 11 and 12; the head is borrowed from the reference. What it has to do for the comparison is to implement [`Side`] and [`Opens`], and to show
-//! its tensors by their probe points.
+//! It trains one layer in integers under nearest rounding. Forward pass, backward pass and update are its own, written
+//! from the arithmetic's sections 4, 11 and 12; the head is borrowed from the reference. What it has to do for the
+//! comparison is to implement [`Side`] and [`Opens`], and to show its tensors by their probe points.
 
 use difftest::config::{Config, Training};
 use difftest::error::Error;

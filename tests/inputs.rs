@@ -104,7 +104,8 @@ fn a_threshold_that_fixed_point_cannot_hold_is_refused_and_what_overflows_is_out
     let (code, text, _) = head("--epsilon 1e-6 --side real");
     assert_eq!(code, Some(0), "real numbers have no unit");
     let answer: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(answer["rows"][1]["real"]["gradient"][0], -75000.0);
+    let gradient = answer["rows"][1]["real"]["gradient"][0].as_f64().unwrap();
+    assert!((gradient + 75000.0).abs() < 1e-9, "{gradient}");
     for extra in ["--epsilon 0.0005 --steps 1", "--fraction-bits 10 --epsilon 0.0009 --steps 1"] {
         let args = format!("{extra} --head relu-prob-cut --batch 16");
         let fits = !extra.starts_with("--fraction");

@@ -1,9 +1,11 @@
-//! Precision advice: how much of its range every tensor uses, and the smallest number format in which a training still works.
+//! Precision advice: how much of its range every tensor uses, and the smallest number format in which a training still
+//! works.
 //!
-//! A format *passes* if the integer model trains in it without a single operand out of range, and classifies the test set as well as f64 does, up
-//! to [`DEVIATIONS`] standard deviations of the difference of two samples of its size. (That the secure engine computes what the integer model
-//! computes is given: bit for bit, and confirmed for the format that is named.) The smallest fraction bits are looked for with the widest values, then the
-//! smallest value bits at that precision, by bisection; its last two trials are a format that passes and the one below that does not.
+//! A format *passes* if the integer model trains in it without a single operand out of range, and classifies the test
+//! set as well as f64 does, up to [`DEVIATIONS`] standard deviations of the difference of two samples of its size.
+//! (That the secure engine computes what the integer model computes is given: bit for bit, and confirmed for the format
+//! that is named.) The smallest fraction bits are looked for with the widest values, then the smallest value bits at
+//! that precision, by bisection; its last two trials are a format that passes and the one below that does not.
 
 use crate::check::Outcome;
 use crate::check::divergence::Evidence;
@@ -104,8 +106,8 @@ impl Advice {
     }
 }
 
-/// Magnitude bits that a tensor may have: K - 1 for ordinary values. A velocity is multiplied by M < 2^s, a weight gradient by
-/// c < 2^10 and 2^x, before they are truncated from below 2^61.
+/// Magnitude bits that a tensor may have: K - 1 for ordinary values. A velocity is multiplied by M < 2^s, a weight
+/// gradient by c < 2^10 and 2^x, before they are truncated from below 2^61.
 fn allowed(point: &ProbePoint, spec: &TrainSpec, units: &SgdUnits) -> u32 {
     match point {
         ProbePoint::WeightGradient(_) => 51 - units.extra,
@@ -190,7 +192,8 @@ impl<'a> Training<'a> {
         }
         let accuracy = Evaluation::of(self.data, trial.fixed).accuracy(side)?;
         trial.accuracy = Some(accuracy);
-        // Below what the real side learnt by far is below chance too, so few steps or rows are judged by the comparison with it.
+        // Below what the real side learnt by far is below chance too, so few steps or rows are judged by the comparison
+        // with it.
         let chance = Evaluation::of(self.data, trial.fixed).chance();
         let verdict = evidence.verdict(accuracy, &chance, self.batches.len(), usize::MAX);
         if verdict.fails() {

@@ -1,4 +1,5 @@
-//! The named checks. Each is a [`Check`] in a file of its own, gathers evidence from one [`Trace`] after the other and ends in an [`Outcome`].
+//! The named checks. Each is a [`Check`] in a file of its own, gathers evidence from one [`Trace`] after the other and
+//! ends in an [`Outcome`].
 //!
 //! To add one, write its file and name it in [`judge::all`].
 
@@ -61,8 +62,8 @@ pub trait Check {
     /// The name on the report.
     fn name(&self) -> &'static str;
 
-    /// Looks at one step; `judged` holds its distances to the real side and their bounds, where they are proven: in a step that starts all sides from
-    /// the same parameters, as long as no operand has left its range.
+    /// Looks at one step; `judged` holds its distances to the real side and their bounds, where they are proven: in a
+    /// step that starts all sides from the same parameters, as long as no operand has left its range.
     fn see(&mut self, trace: &Trace, judged: Option<&Judged>);
 
     /// Whether anything was wrong so far.

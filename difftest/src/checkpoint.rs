@@ -1,18 +1,20 @@
 //! Trained models on disk (`--save-model`, `--load-model`), as [safetensors](https://docs.rs/safetensors).
 //!
-//! * `NAME.safetensors`: the real side's weights and velocities as F64, with the names of the probes: `layer1/weights` of shape (in, out), `layer1/bias`
-//!   of shape (out), `layer1/weight_velocity`, `layer1/bias_velocity`, real.
-//! * `NAME.party0.safetensors`, `.party1.`, `.party2.`: the replicated shares, one file a party: party i's two components of the same tensors as
-//!   U64, `layer1/weights.component0` and so on, modulo 2^64, weights at scale f, velocities at scale f + extra velocity bits. No party opens anything,
-//!   and one file alone says nothing of the model; two together are the model. They are readable by their owner only.
+//! * `NAME.safetensors`: the real side's weights and velocities as F64, with the names of the probes: `layer1/weights`
+//!   of shape (in, out), `layer1/bias` of shape (out), `layer1/weight_velocity`, `layer1/bias_velocity`, real.
+//! * `NAME.party0.safetensors`, `.party1.`, `.party2.`: the replicated shares, one file a party: party i's two
+//!   components of the same tensors as U64, `layer1/weights.component0` and so on, modulo 2^64, weights at scale f,
+//!   velocities at scale f + extra velocity bits. No party opens anything, and one file alone says nothing of the
+//!   model; two together are the model. They are readable by their owner only.
 //!
-//! Metadata say which network and format a file is for, whose it is, how many steps were trained, and which save it belongs to; files of different saves
-//! are not loaded together.
+//! Metadata say which network and format a file is for, whose it is, how many steps were trained, and which save it
+//! belongs to; files of different saves are not loaded together.
 //!
-//! A save is all or nothing over its four files, wherever it stops. The parties' files are first written under names that end in the number of the save,
-//! `NAME.party0.safetensors.0123456789abcdef`, where they disturb nothing. Renaming f64's file into its place is the one moment from which the new
-//! save counts: it says which save it is, and [`load`] takes each party's file of that save under either name. Only then do the parties' files take
-//! the places of the older ones. Every file is on the disk before it gets its name.
+//! A save is all or nothing over its four files, wherever it stops. The parties' files are first written under names
+//! that end in the number of the save, `NAME.party0.safetensors.0123456789abcdef`, where they disturb nothing. Renaming
+//! f64's file into its place is the one moment from which the new save counts: it says which save it is, and [`load`]
+//! takes each party's file of that save under either name. Only then do the parties' files take the places of the older
+//! ones. Every file is on the disk before it gets its name.
 
 use crate::error::Error;
 use crate::output;
@@ -127,7 +129,8 @@ pub fn files(model: &Path) -> Vec<PathBuf> {
 /// Writes the four files.
 ///
 /// # Errors
-/// Names the file that cannot be written. An older save under this name can then still be loaded, or the new one already.
+/// Names the file that cannot be written. An older save under this name can then still be loaded, or the new one
+/// already.
 pub fn save(model: &Path, spec: &TrainSpec, trained: &Trained) -> Result<(), Error> {
     write(model, &Made::of(model, spec, trained)?, &mut |_| Ok(()))
 }
@@ -242,7 +245,8 @@ fn file(
 /// Reads the four files of one save for the network and format of `spec`.
 ///
 /// # Errors
-/// A file that is missing, damaged, another party's, of another network, format or save; numbers that are not finite; copies of a share that differ.
+/// A file that is missing, damaged, another party's, of another network, format or save; numbers that are not finite;
+/// copies of a share that differ.
 pub fn load(model: &Path, spec: &TrainSpec) -> Result<Trained, Error> {
     let file = read(model, Holder::Real, spec, None)?;
     let path = model.display();
@@ -437,7 +441,8 @@ mod tests {
         }
     }
 
-    /// A save over an older one that fails, or is killed, before each change of a name in turn: one of the two is there, whole.
+    /// A save over an older one that fails, or is killed, before each change of a name in turn: one of the two is
+    /// there, whole.
     #[test]
     fn a_save_that_is_stopped_anywhere_leaves_the_older_or_the_newer_whole() {
         let mut secure = started();

@@ -88,7 +88,8 @@ pub struct Training {
 }
 
 impl Training {
-    /// The specification for data of `inputs` columns and ten classes, as MNIST has, in the paper's format, with its limits checked.
+    /// The specification for data of `inputs` columns and ten classes, as MNIST has, in the paper's format, with its
+    /// limits checked.
     ///
     /// # Errors
     /// The first limit that is broken.
@@ -104,7 +105,8 @@ impl Training {
         self.sized(784, 10, fixed)
     }
 
-    /// The specification for a data set, as wide as its images and with as many classes as its labels name, with its limits checked.
+    /// The specification for a data set, as wide as its images and with as many classes as its labels name, with its
+    /// limits checked.
     ///
     /// # Errors
     /// The first limit that is broken.
@@ -175,7 +177,8 @@ impl Length {
 }
 
 impl Config {
-    /// A lock-step run of `steps` steps on MNIST as shipped, with batches and initial weights from `seed`: every tensor of every step is compared.
+    /// A lock-step run of `steps` steps on MNIST as shipped, with batches and initial weights from `seed`: every tensor
+    /// of every step is compared.
     pub fn new(spec: TrainSpec, steps: usize, seed: u64) -> Self {
         Config {
             spec,
@@ -259,7 +262,8 @@ impl Config {
     }
 }
 
-/// Quotes what a shell would take apart. Control characters and bytes that are no UTF-8, which no report can hold, are written as `$'\xe9'`.
+/// Quotes what a shell would take apart. Control characters and bytes that are no UTF-8, which no report can hold, are
+/// written as `$'\xe9'`.
 fn shell_word(word: &OsStr) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:".contains(c);
     match word.to_str() {

@@ -1,5 +1,5 @@
-//! The side experiment of the checks `rounding` and `transcript`: training steps of the run's own shape, head, rounding and number format, on
-//! fresh parties whose messages and coins are recorded.
+//! The side experiment of the checks `rounding` and `transcript`: training steps of the run's own shape, head, rounding
+//! and number format, on fresh parties whose messages and coins are recorded.
 
 pub mod masks;
 pub mod parties;

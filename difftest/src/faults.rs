@@ -1,6 +1,7 @@
 //! Planted faults and what finds them.
 //!
-//! The secure side of a build with the feature `faults` can be made to commit one of a [catalogue](secure::fault::Fault::ALL) of mistakes. For each, the
+//! A build with the feature `faults` can be made to commit one of a [`catalogue`] of mistakes, in the engine or in the specification that all sides
+//! share. For each, the
 //! whole [`battery`] runs without being told: every protocol and layer by itself against the integer model and under transcript
 //! tests, from the bottom up, then [training]. The first failure names check, place and cause; the matrix compares them with what was planted.
 //! The same battery on an unchanged engine must find nothing: that is what its false-alarm rate means.
@@ -14,8 +15,8 @@ pub mod training;
 pub mod world;
 
 use crate::error::Error;
+use catalogue::AnyFault;
 use lab::{Finding, Lab};
-use secure::fault::{Fault, plant};
 use serde::Serialize;
 use std::time::Instant;
 
@@ -63,8 +64,11 @@ pub struct Planted;
 
 impl Planted {
     /// Plants a fault in the whole process.
-    pub fn new(fault: Fault) -> Self {
-        plant(Some(fault));
+    pub fn new(fault: impl Into<AnyFault>) -> Self {
+        match fault.into() {
+            AnyFault::Engine(fault) => secure::fault::plant(Some(fault)),
+            AnyFault::Specification(fault) => spec::fault::plant(Some(fault)),
+        }
         Planted
     }
 
@@ -73,25 +77,34 @@ impl Planted {
     /// # Errors
     /// A name that is no fault.
     pub fn named(name: &str) -> Result<Self, Error> {
-        let names: Vec<_> = Fault::ALL.iter().map(|f| f.name()).collect();
-        let fault = Fault::ALL.iter().find(|f| f.name() == name);
-        let refuse = || Error::Usage(format!("--fault {name} is no fault; choose one of {}", names.join(", ")));
-        Ok(Self::new(*fault.ok_or_else(refuse)?))
+        Ok(Self::new(named(name)?))
     }
 }
 
 impl Drop for Planted {
     fn drop(&mut self) {
-        plant(None);
+        secure::fault::plant(None);
+        spec::fault::plant(None);
     }
+}
+
+/// The fault of this name.
+///
+/// # Errors
+/// A name that is no fault.
+pub fn named(name: &str) -> Result<AnyFault, Error> {
+    let all = AnyFault::all();
+    let names: Vec<_> = all.iter().map(|f| f.name()).collect();
+    let refuse = || Error::Usage(format!("--fault {name} is no fault; choose one of {}", names.join(", ")));
+    all.iter().find(|f| f.name() == name).copied().ok_or_else(refuse)
 }
 
 /// Runs the battery with `fault` planted; `steps` training steps at most.
 ///
 /// # Errors
 /// A harness that cannot run: no fault makes it fail.
-pub fn judge(fault: Fault, steps: usize, seed: u64) -> Result<Row, Error> {
-    let start = Instant::now();
+pub fn judge(fault: impl Into<AnyFault>, steps: usize, seed: u64) -> Result<Row, Error> {
+    let (start, fault) = (Instant::now(), fault.into());
     let _planted = Planted::new(fault);
     let mut lab = Lab::new();
     battery::judge(&mut lab, seed);
@@ -104,9 +117,9 @@ pub fn judge(fault: Fault, steps: usize, seed: u64) -> Result<Row, Error> {
         fault: fault.name(),
         description: fault.description(),
         planted_at: fault.place(),
-        planted_cause: catalogue::cause(fault).name(),
+        planted_cause: fault.cause().name(),
         place_right: finding.as_ref().is_some_and(|f| f.place == fault.place()),
-        cause_right: finding.as_ref().is_some_and(|f| f.cause == catalogue::cause(fault).name()),
+        cause_right: finding.as_ref().is_some_and(|f| f.cause == fault.cause().name()),
         finding,
         training,
         seconds: start.elapsed().as_secs_f64(),
@@ -117,7 +130,7 @@ pub fn judge(fault: Fault, steps: usize, seed: u64) -> Result<Row, Error> {
 ///
 /// # Errors
 /// Those of [`judge`].
-pub fn matrix(faults: &[Fault], steps: usize, mut progress: impl FnMut(&Row)) -> Result<Matrix, Error> {
+pub fn matrix(faults: &[AnyFault], steps: usize, mut progress: impl FnMut(&Row)) -> Result<Matrix, Error> {
     let mut rows = Vec::new();
     for &fault in faults {
         let row = judge(fault, steps, 1)?;

@@ -6,6 +6,7 @@ use crate::side::Batch;
 use fixtures::Split;
 use ndarray::{Array1, Array2};
 use reference::fixed::{LayerValues, Parameters};
+use reference::spec::fault::{Fault, planted};
 use reference::spec::{FixedSpec, TrainSpec};
 
 /// Pixels of the given rows, (rows, inputs), scale f: pixel / 256, exact from f = 8 on, to the nearest below.
@@ -29,7 +30,12 @@ pub fn rows(split: &Split, rows: &[u32], fixed: FixedSpec) -> Batch {
 
 /// The classes of the given rows.
 pub fn labels(split: &Split, rows: &[u32]) -> Vec<usize> {
-    rows.iter().map(|&r| usize::from(split.labels[r as usize])).collect()
+    let mut labels: Vec<_> = rows.iter().map(|&r| usize::from(split.labels[r as usize])).collect();
+    if planted(Fault::LabelShift) {
+        let classes = split.labels.iter().map(|&l| usize::from(l) + 1).max().unwrap_or(1);
+        labels.iter_mut().for_each(|l| *l = (*l + 1) % classes);
+    }
+    labels
 }
 
 fn pixels<T: Clone>(split: &Split, rows: &[u32], of: impl Fn(u8) -> T) -> Array2<T> {

@@ -1,13 +1,13 @@
-//! Recorded results: what each head, rounding and depth gave when the record was made, so that a change of any result is noticed and
-//! has to be accepted by name.
+//! Recorded results: what each head, rounding and depth gave when the record was made, so that a change of any result
+//! is noticed and has to be accepted by name.
 //!
-//! A record holds the complete configuration; logits, head gradient and biases in full, f64 with 17 significant digits; of the
-//! large tensors SHA-256 digests of the integers, one for each [`BLOCK`] elements, and sums in f64. With nearest rounding the integers are the
-//! secure engine's; with probabilistic rounding, whose coins are fresh in every secure run, the integer model's with a seeded coin stream
-//! (`bit-exact` ties the two together).
+//! A record holds the complete configuration; logits, head gradient and biases in full, f64 with 17 significant digits;
+//! of the large tensors SHA-256 digests of the integers, one for each [`BLOCK`] elements, and sums in f64. With nearest
+//! rounding the integers are the secure engine's; with probabilistic rounding, whose coins are fresh in every secure
+//! run, the integer model's with a seeded coin stream (`bit-exact` ties the two together).
 //!
-//! Integers and digests are compared exactly. f64 values may differ in the last digits between processors (fused multiply-add, `exp`), so they
-//! are compared to 1e-12 relative to the largest of their tensor.
+//! Integers and digests are compared exactly. f64 values may differ in the last digits between processors (fused
+//! multiply-add, `exp`), so they are compared to 1e-12 relative to the largest of their tensor.
 
 use crate::config::{Training, data};
 use crate::error::Error;

@@ -1,27 +1,35 @@
 //! Differential tester for secure training. One network is trained three times on identical batches: in real numbers
-//! ([`reference::f64`](mod@reference::f64)), as an integer model of the fixed-point arithmetic ([`reference::fixed`]), and by three parties on secret shares
-//! ([`secure`]). The last two must agree bit for bit; their distance to f64 must keep a proven bound, element by element.
+//! ([`reference::f64`](mod@reference::f64)), as an integer model of the fixed-point arithmetic ([`reference::fixed`]),
+//! and by three parties on secret shares ([`secure`]). The last two must agree bit for bit; their distance to f64 must
+//! keep a proven bound, element by element.
 //!
 //! # Vocabulary
-//! * *value*: a real number; *units*: the integer that stands for it, at scale 2^-f; *error*: |fixed point - f64|, in reals unless units are named.
+//! * *value*: a real number; *units*: the integer that stands for it, at scale 2^-f; *error*: |fixed point - f64|, in
+//!   reals unless units are named.
 //! * *bound*: a proven limit of the error, for every outcome of the coins; *tightness*: bound / observed error.
 //! * *coin*, *tape*: the random bit of one probabilistic truncation; those of a step, which the integer model replays.
 //! * *ambiguous*: jumping with a comparison whose operand is within its bound of the threshold.
 //!
 //! # Map
-//! * What is run: [`config`], [`generate`] (batches and initial weights), [`side`] (the trait [`side::Side`]; `real`, `integer` and `secure`
-//!   implement it), [`run`] (lock-step and free runs).
+//! * What is run: [`config`], [`generate`] (batches and initial weights), [`side`] (the trait [`side::Side`]; `real`,
+//!   `integer` and `secure` implement it), [`run`] (lock-step and free runs),
+//!   [`trace`](mod@trace) (one step as a value, and its files).
 //! * Where the parties are: [`parties`].
-//! * What is proven and judged: [`bound`] (error bounds, computed along with the real side), [`compare`] (elements into verdicts), [`branch`] (elements
-//!   that hang on a comparison), [`check`] (the named checks), [`experiment`] (the checks of coins and messages), [`statistics`], [`evaluation`].
-//! * What is explained: [`explain`] (cause and origin of a difference, health of a training), [`failure`] (the text of one failure), [`report`].
-//! * What is kept: [`golden`] (recorded results), [`checkpoint`] (trained models), [`replay`] (one step in a file), [`output`] (whole files or none).
-//! * What else is measured: [`advise`] (number formats), [`functions`], [`timing`], [`paper`]; [`error`] ends a run that has no verdict.
+//! * What is proven and judged: [`bound`] (error bounds, computed along with the real side), [`compare`] (elements into
+//!   verdicts), [`branch`] (elements that hang on a comparison), [`check`] (the named checks), [`experiment`] (the
+//!   checks of coins and messages), [`statistics`], [`evaluation`].
+//! * What is explained: [`explain`] (cause and origin of a difference, health of a training), [`failure`] (the text of
+//!   one failure), [`report`].
+//! * What is kept: [`golden`] (recorded results), [`checkpoint`] (trained models), [`replay`] (one step in a file),
+//!   [`output`] (whole files or none).
+//! * What else is measured: [`advise`] (number formats), [`functions`], [`timing`], [`paper`]; [`error`] ends a run
+//!   that has no verdict.
 //!
 //! Values are never repaired before they are compared.
 //!
 //! # Features
-//! * `html`: reports as HTML pages with plots. `mnist`: MNIST inside the library. `faults`: planted faults, never in a release.
+//! * `html`: reports as HTML pages with plots. `mnist`: MNIST inside the library. `faults`: planted faults, never in a
+//!   release.
 //!
 //! None is on by default, so that a test of an engine compiles neither plots nor data.
 //!

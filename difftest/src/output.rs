@@ -105,7 +105,8 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Writes `contents` beside what `path` leads to. A file that will be replaced keeps its mode, but a private one its owner's rights only.
+    /// Writes `contents` beside what `path` leads to. A file that will be replaced keeps its mode, but a private one
+    /// its owner's rights only.
     ///
     /// # Errors
     /// Names the file.

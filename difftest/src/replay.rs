@@ -1,5 +1,5 @@
-//! Replay of one recorded step: the real side, the integer side on the recorded coins, and fresh parties, whose coins are their own, judged by the
-//! checks of a lock-step run.
+//! Replay of one recorded step: the real side, the integer side on the recorded coins, and fresh parties, whose coins
+//! are their own, judged by the checks of a lock-step run.
 
 pub mod shrink;
 
@@ -30,7 +30,7 @@ fn trace<S: Opens>(file: &StepFile, side: &mut S) -> Result<Trace, Error> {
 
 /// The verdicts of those checks that `judge` the step.
 fn judged(config: &Config, trace: &Trace, judge: impl Fn(&dyn Check) -> bool) -> Result<Vec<Outcome>, Error> {
-    let checks = judge::all(config).into_iter().filter(|check| judge(check.as_ref())).collect();
+    let checks = judge::all(config, None)?.into_iter().filter(|check| judge(check.as_ref())).collect();
     let mut judge = Judge::new(config, checks, comparison::elements(&trace.spec));
     judge.see(trace)?;
     Ok(judge.finish())
@@ -47,7 +47,8 @@ pub fn recorded(file: &StepFile) -> Result<Vec<Outcome>, Error> {
     judged(&file.config(), &trace, |check| check.name() != "bit-exact")
 }
 
-/// A secure run of the step by parties that `start` starts, against the integer and the real side; and the step with the coins of that run.
+/// A secure run of the step by parties that `start` starts, against the integer and the real side; and the step with
+/// the coins of that run.
 ///
 /// # Errors
 /// A side that cannot go on.

@@ -1,12 +1,14 @@
 //! One training step as a value: what it started from, what each side computed, the coins, the violations and the cost.
 //!
-//! A [run](crate::run) is an iterator of traces; checks, reports, replay, recorded results and advice read them. What a side does not show in a run
-//! is missing from its tensors, and a side that takes no part has none.
+//! A [run](crate::run) is an iterator of traces; checks, reports, replay, recorded results and advice read them. What a
+//! side does not show in a run is missing from its tensors, and a side that takes no part has none.
 //!
 //! # Files
 //! * [`step_file`]: a step to be run again (`--save-step`), as JSON.
-//! * [`file`](mod@file): steps of any engine, in the trace format of `docs/trace.md`, its names, and reading and writing by file type.
-//! * [`header`]: what an engine says about itself: network, number format, rounding, claims; [`tensor`]: one named array, integers in units or floats.
+//! * [`file`](mod@file): steps of any engine, in the trace format of `docs/trace.md`, its names, and reading and
+//!   writing by file type.
+//! * [`header`]: what an engine says about itself: network, number format, rounding, claims; [`tensor`]: one named
+//!   array, integers in units or floats.
 //! * [`npz`] and [`safetensors`]: the two containers.
 //! * [`export`]: a step of one of this project's own sides in that format; [`record`]: whole runs of the secure engine.
 //!
@@ -90,7 +92,8 @@ pub struct Trace {
     pub tested: Computed<i64>,
     /// The coins that the tested side drew, and that the integer side replayed.
     pub coins: Tape,
-    /// Whether the tested side handed out no coins though it drew some: the integer side then drew its own, and only bounds judge.
+    /// Whether the tested side handed out no coins though it drew some: the integer side then drew its own, and only
+    /// bounds judge.
     pub blind: bool,
     /// What the integer side truncated.
     pub truncated: Vec<Replayed>,

@@ -1,4 +1,4 @@
-//! Where a party's time goes.
+//! The time that a party spends, by phase.
 //!
 //! Joined protocols interleave, so time is booked in segments: what passed since the last mark belongs to whoever sets the next one. A
 //! protocol marks when it has computed what it says in a round, a matrix product when it is done, the transport when it has waited.
@@ -9,18 +9,18 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// What a segment of time went to.
+/// A phase of the computation, to which a segment of time is booked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Phase {
-    /// Local matrix products.
+    /// The local part of matrix products.
     MatrixProducts,
     /// Truncation outside of the head.
     Truncation,
     /// Comparison, bit conversion and selection outside of the head.
     Comparison,
-    /// Everything in the head.
+    /// Everything that the output head computes and sends.
     Head,
-    /// Waiting for neighbours.
+    /// Waiting for the neighbours' messages.
     Waiting,
     /// The rest: gathering rows, resharing products, adding weights.
     Other,

@@ -1,4 +1,4 @@
-//! What a computation cost: rounds, messages and bytes, exact and independent of the data.
+//! The cost of a computation: rounds, messages and bytes, exact and independent of the data.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,12 +12,38 @@ pub type StepName = &'static str;
 pub struct Cost {
     /// Communication rounds.
     pub rounds: u64,
-    /// Bits that all three parties together send, for one element of a vector whose length is a multiple of 64: bits travel in whole
-    /// words, and every block of bits begins a new one.
+    /// Bits that all three parties together send, for one element of a vector whose length is a multiple of 64: bits
+    /// travel in whole words, and every block of bits begins a new one.
     pub bits_per_element: u64,
 }
 
-/// What one named step sent, over all calls.
+impl Cost {
+    /// The price of what each party computes alone.
+    pub const FREE: Cost = Cost { rounds: 0, bits_per_element: 0 };
+
+    /// One protocol after another: rounds and bits add up.
+    #[must_use]
+    pub const fn then(self, next: Cost) -> Cost {
+        Cost { rounds: self.rounds + next.rounds, bits_per_element: self.bits_per_element + next.bits_per_element }
+    }
+
+    /// Two protocols side by side: they share their rounds.
+    #[must_use]
+    pub const fn beside(self, other: Cost) -> Cost {
+        Cost {
+            rounds: if self.rounds > other.rounds { self.rounds } else { other.rounds },
+            bits_per_element: self.bits_per_element + other.bits_per_element,
+        }
+    }
+
+    /// A protocol on `n` operands for each element, in the same rounds.
+    #[must_use]
+    pub const fn times(self, n: u64) -> Cost {
+        Cost { rounds: self.rounds, bits_per_element: n * self.bits_per_element }
+    }
+}
+
+/// The cost of one named step, over all its calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepSpent {
     /// Rounds in which this step took part. Steps that run side by side share rounds, so these do not add up.
@@ -26,7 +52,7 @@ pub struct StepSpent {
     pub bytes: u64,
 }
 
-/// What a party, or all three together, spent.
+/// The cost so far of one party, or of all three together.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// Communication rounds, counted once for all parties.
@@ -53,7 +79,7 @@ impl Spent {
         }
     }
 
-    /// What was spent since an earlier reading of the same counter.
+    /// The cost since an earlier reading of this counter.
     #[must_use]
     pub fn since(&self, earlier: &Spent) -> Spent {
         let mut by_step = self.by_step.clone();

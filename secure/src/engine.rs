@@ -2,7 +2,7 @@
 //! are long-lived threads of this process: each with its own [`Party`] and its own shares, behind an in-memory transport.
 //!
 //! The parties share no state: messages go through the transport, threads take pieces of one another's products (`pool.rs`) and memory that was
-//! emptied before ([`crate::buffer`]). What the client asks for is sent to all three as the same [`Job`](worker::Job); shares, probes and views
+//! emptied before ([`crate::buffer`]). What the client asks for is sent to all three as the same [`worker::Job`]; shares, probes and views
 //! of coins are handed to the client by each party apart and put together there ([`crate::client`]), never by a party.
 
 pub mod link;

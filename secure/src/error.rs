@@ -9,37 +9,37 @@ pub enum Error {
     /// A message that cannot be right arrived: wrong length, two copies of a share that disagree.
     #[error("party {party} at {step}: peer misbehaved: {what}")]
     PeerMisbehaved {
-        /// Who noticed.
+        /// The party that noticed.
         party: PartyId,
         /// The step that was running.
         step: String,
-        /// Expected and found.
+        /// The words or values expected and found.
         what: String,
     },
     /// A neighbour did not answer, or did not read, before the deadline.
     #[error("party {party} at {step}: peer late: {what}")]
     PeerLate {
-        /// Who noticed.
+        /// The party that noticed.
         party: PartyId,
         /// The step that was running.
         step: String,
-        /// Which neighbour, and for how long.
+        /// The neighbour, and how long this party waited.
         what: String,
     },
     /// A neighbour closed its channel.
     #[error("party {party} at {step}: peer gone: {what}")]
     PeerGone {
-        /// Who noticed.
+        /// The party that noticed.
         party: PartyId,
         /// The step that was running.
         step: String,
-        /// Which neighbour, and how it went.
+        /// The neighbour, and how it went.
         what: String,
     },
     /// A party ended without an answer: a fault of this program.
     #[error("party {party} stopped without an answer: this is a fault of the program, not of its input")]
     PartyStopped {
-        /// Which.
+        /// The party that failed.
         party: PartyId,
     },
     /// The client's connection to a party failed, or the party refused it.
@@ -53,9 +53,9 @@ pub enum Error {
     /// A party neither answered the client nor took a round for too long.
     #[error("party {party} gave no answer and took no round for {seconds} s")]
     PartyLate {
-        /// Which.
+        /// The party that failed.
         party: PartyId,
-        /// How long the client waited.
+        /// The time that the client waited.
         seconds: u64,
     },
     /// The caller asked for something that has no meaning: shapes that do not fit, values outside the ring's range.
@@ -74,13 +74,13 @@ impl Error {
         })
     }
 
-    /// A caller's mistake.
+    /// Makes the error for a caller's mistake.
     pub fn misuse(what: impl Into<String>) -> Self {
         Error::Misuse(what.into())
     }
 }
 
-/// Shorthand for this crate.
+/// A result with this crate's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
 #[cfg(test)]

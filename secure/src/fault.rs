@@ -1,8 +1,54 @@
-//! Faults that can be planted on purpose, to prove that a tester finds them. Only a build with the feature `faults` can plant one; without it
-//! `planted` is constantly false and the compiler removes every trace.
+//! Faults that can be planted on purpose, to prove that a tester finds them.
 //!
-//! Each fault is one that real systems have shipped or that a porter would make. It is planted at one place, named by the protocol or layer that it
-//! breaks; the places are listed in the order in which they depend on one another.
+//! Only a build with the feature `faults` can plant one. In any other build `faulty!` leaves nothing but the right
+//! expression.
+//!
+//! Each fault is one that real systems have shipped or that a porter would make. It is planted at one place, named by
+//! the protocol or layer that it breaks; the places are listed in the order in which they depend on one another. Where
+//! the wrong code is more than an expression it stands in a file of this folder, so that a protocol's file shows the
+//! protocol.
+
+#[cfg(feature = "faults")]
+pub(crate) mod batch;
+#[cfg(feature = "faults")]
+pub(crate) mod prg;
+#[cfg(feature = "faults")]
+pub(crate) mod truncate;
+
+/// An expression with a wrong twin: `faulty!(HalfMissing => 0, 1 << (shift - 1))` is 0 while the fault `HalfMissing` is
+/// planted and `1 << (shift - 1)` otherwise. Several faults can stand before the right expression. A
+/// fault without a right expression is done besides. Without the feature `faults` no wrong expression is compiled.
+#[cfg(feature = "faults")]
+macro_rules! faulty {
+    ($fault:ident => $wrong:expr, $other:ident => $($rest:tt)+) => {
+        if $crate::fault::planted($crate::fault::Fault::$fault) {
+            $wrong
+        } else {
+            $crate::fault::faulty!($other => $($rest)+)
+        }
+    };
+    ($fault:ident => $wrong:expr, $right:expr $(,)?) => {
+        if $crate::fault::planted($crate::fault::Fault::$fault) { $wrong } else { $right }
+    };
+    ($fault:ident => $wrong:expr) => {
+        if $crate::fault::planted($crate::fault::Fault::$fault) {
+            $wrong
+        }
+    };
+}
+
+/// The right expression: this build cannot plant faults.
+#[cfg(not(feature = "faults"))]
+macro_rules! faulty {
+    ($fault:ident => $wrong:expr, $other:ident => $($rest:tt)+) => {
+        $crate::fault::faulty!($other => $($rest)+)
+    };
+    ($fault:ident => $wrong:expr, $right:expr $(,)?) => {
+        $right
+    };
+    ($fault:ident => $wrong:expr) => {};
+}
+pub(crate) use faulty;
 
 macro_rules! catalogue {
     ($($fault:ident, $name:literal, $place:literal, $what:literal;)*) => {
@@ -50,6 +96,7 @@ catalogue! {
     LostCarry, "lost-carry", "adder", "the carry from the lower half of the bits is lost at the last level";
     SumCarry, "sum-carry", "adder", "a carry does not run on through a position that propagates";
     AdderUnmasked, "adder-unmasked", "adder", "the indicator of party 0's digits goes out without its mask";
+    AnswerMask, "answer-mask", "adder", "parties 1 and 2 mask their answers to party 0 with the same words";
     SignWidth, "sign-width", "compare", "the sign is taken from one bit below the top of the value";
     SignOffByOne, "sign-off-by-one", "compare", "a comparison with zero is off by one unit";
     SignTop, "sign-top", "compare", "the sign lacks the top bit of the second summand";
@@ -68,6 +115,7 @@ catalogue! {
     TruncateUnmasked, "truncate-unmasked", "truncate", "party 2's part of the product goes to party 1 without its mask";
     MaskLowBits, "mask-low-bits", "truncate", "the mask has zeros where the coin is decided: the coin depends on the shares alone";
     ResultUnmasked, "result-unmasked", "truncate", "party 1's part of the result goes to party 0 without its mask";
+    PieceOffset, "piece-offset", "truncate", "the mask of a product starts anew with every piece of 1024 elements";
     NormaliseFirst, "normalise-first", "normalise", "every element is normalised by the first element's power of two";
     NormaliseZero, "normalise-zero", "normalise", "zero is not treated as one";
     InverseStep, "inverse-step", "divide", "the last Goldschmidt step is missing";
@@ -102,13 +150,6 @@ impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.name())
     }
-}
-
-/// Whether the fault is planted: never, in this build.
-#[cfg(not(feature = "faults"))]
-#[inline(always)]
-pub(crate) const fn planted(_: Fault) -> bool {
-    false
 }
 
 #[cfg(feature = "faults")]

@@ -1,4 +1,4 @@
-//! Who is who: the three parties and what each calls its two neighbours.
+//! The three parties and the names by which each calls its two neighbours.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,25 +14,25 @@ pub enum PartyId {
 }
 
 impl PartyId {
-    /// All three, in order.
+    /// The three parties in order.
     pub const ALL: [PartyId; 3] = [PartyId::P0, PartyId::P1, PartyId::P2];
 
-    /// 0, 1 or 2.
+    /// The party's number: 0, 1 or 2.
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// i + 1 mod 3.
+    /// The next party, i + 1 mod 3.
     pub const fn next(self) -> PartyId {
         PartyId::ALL[(self as usize + 1) % 3]
     }
 
-    /// i - 1 mod 3.
+    /// The previous party, i - 1 mod 3.
     pub const fn previous(self) -> PartyId {
         PartyId::ALL[(self as usize + 2) % 3]
     }
 
-    /// The neighbour's id.
+    /// The party that this one calls `n`.
     pub const fn neighbour(self, n: Neighbour) -> PartyId {
         match n {
             Neighbour::Previous => self.previous(),
@@ -50,13 +50,13 @@ impl std::fmt::Display for PartyId {
 /// One of the two other parties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Neighbour {
-    /// Party i - 1 mod 3.
+    /// The previous party, i - 1 mod 3.
     Previous,
-    /// Party i + 1 mod 3.
+    /// The next party, i + 1 mod 3.
     Next,
 }
 
 impl Neighbour {
-    /// Both, in the order of the arrays below.
+    /// Both neighbours, in the order in which arrays hold what belongs to them.
     pub const BOTH: [Neighbour; 2] = [Neighbour::Previous, Neighbour::Next];
 }

@@ -15,7 +15,7 @@ use crate::protocol::input::{bits_from_party_0, from_party_0};
 use crate::protocol::multiply::multiply;
 use crate::protocol::select::{select, select_with_bit};
 use crate::protocol::truncate::{truncate, truncate_doubled};
-use crate::share::{BitShare, Share};
+use crate::share::{BitShare, Planes, Share};
 use crate::testing::world_over;
 use spec::{FixedSpec, Rounding};
 use std::collections::{BTreeMap, HashSet};
@@ -82,11 +82,11 @@ fn messages_about_zeros_are_masks_and_nothing_else() {
     check("select", said(nearest, async |p| select(p, &bits(), &zeros()).await.map(drop)));
     check("select with bit", said(nearest, async |p| select_with_bit(p, &bits(), &zeros()).await.map(drop)));
     for width in [1, 4, 5, 17] {
-        let planes = vec![0; width as usize * N / 64];
-        check("carry", said(nearest, async |p| carry(p, &planes, width, 1, N).await.map(drop)));
+        let planes = Planes::of(&vec![0; N], 1, N, 0..width);
+        check("carry", said(nearest, async |p| carry(p, &planes, width).await.map(drop)));
     }
-    let planes = vec![0; 5 * N / 64];
-    check("low sum", said(nearest, async |p| low_sum(p, &planes, 5, N).await.map(drop)));
+    let planes = Planes::of(&vec![0; N], 1, N, 0..5);
+    check("low sum", said(nearest, async |p| low_sum(p, &planes).await.map(drop)));
     for rounding in Rounding::ALL {
         for shift in [1, 16, 17, 32, 39, 61] {
             check("truncate", said(rounding, async |p| truncate(p, &zeros(), shift, "t").await.map(drop)));

@@ -10,29 +10,29 @@ use spec::ProbePoint;
 pub struct LayerUnits {
     /// W, (in, out), scale f.
     pub weights: Vec<i64>,
-    /// b, scale f.
+    /// b, (1, out), scale f.
     pub bias: Vec<i64>,
     /// V_W, (in, out), scale f + extra velocity bits.
     pub weight_velocity: Vec<i64>,
-    /// V_b, scale f + extra velocity bits.
+    /// V_b, (1, out), scale f + extra velocity bits.
     pub bias_velocity: Vec<i64>,
 }
 
 /// The opened parameters of a network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParameterUnits {
-    /// One entry a layer.
+    /// One entry for each layer, the input's first.
     pub layers: Vec<LayerUnits>,
 }
 
-/// An opened probed tensor.
+/// A tensor of the training step that the client has opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// Which tensor.
+    /// The tensor's place in the training step.
     pub point: ProbePoint,
-    /// Rows.
+    /// The number of rows.
     pub rows: usize,
-    /// Columns.
+    /// The number of columns.
     pub cols: usize,
     /// Row-major, at the point's scale.
     pub units: Vec<i64>,
@@ -41,7 +41,7 @@ pub struct Probe {
 /// The rounding of one truncation, put together from the views of parties 0 and 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoundingRecord {
-    /// The truncation's name.
+    /// The truncation's name in the arithmetic specification.
     pub name: String,
     /// Bits that were cut off.
     pub shift: u32,
@@ -53,24 +53,24 @@ pub struct RoundingRecord {
     pub operands: Vec<i64>,
 }
 
-/// What one recorded step produced.
+/// The results of one recorded step.
 #[derive(Debug, Clone, Default)]
 pub struct StepReport {
     /// Probed tensors, in the order of execution.
     pub probes: Vec<Probe>,
     /// Roundings, in the order of execution.
     pub rounding: Vec<RoundingRecord>,
-    /// Which protocol of which party wrote which words of the messages.
+    /// The protocol that wrote each range of words, with the sending party.
     pub sent: Vec<(PartyId, Sent)>,
     /// The first party, if any, that drew the same words of a stream twice in this step: the call's number and the purpose.
     pub reused: Option<String>,
-    /// What the step cost, all parties.
+    /// The cost of the step, of all parties together.
     pub spent: Spent,
     /// Wall time of the step.
     pub seconds: f64,
 }
 
-/// A head on given logits.
+/// The results of a head on given logits.
 #[derive(Debug, Clone)]
 pub struct HeadReport {
     /// (batch, classes), scale f.

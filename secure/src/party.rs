@@ -1,14 +1,16 @@
-//! One party's view of a computation: its id, its two neighbours, the streams it shares with them, and the round it is in.
+//! One party's view of a computation: its id, its two neighbours, the streams it shares with them, and the round it is
+//! in.
 //!
-//! A protocol is an `async fn` that every party runs (SPMD). Where it must receive from a neighbour it awaits the end of the round;
-//! protocols that are joined (`try_join!`) therefore share rounds by construction: [`Party::run`] polls all of them as far as they
-//! get, then makes one exchange for all. Which protocols wait never depends on data, so all parties take the same rounds.
+//! A protocol is an `async fn` that every party runs (SPMD). Where it must receive from a neighbour it awaits the end
+//! of the round; protocols that are joined (`try_join!`) therefore share rounds by construction: [`Party::run`] polls
+//! all of them as far as they get, then makes one exchange for all. Which protocols wait never depends on data, so all
+//! parties take the same rounds.
 
 use crate::buffer::Words;
 use crate::clock::{Clock, Phase};
 use crate::cost::Spent;
 use crate::error::{Error, Result};
-use crate::fault::{Fault, planted};
+use crate::fault::faulty;
 use crate::id::{Neighbour, PartyId};
 use crate::net::recorded::{Expected, Sent};
 use crate::net::{Channel, Mailboxes, Round, SET_UP, StepList};
@@ -25,8 +27,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// What party 0 or party 1 knows of a truncation's coins: its additive part of the masked value. The coins follow from the two
-/// views together, which only a test harness ever brings together.
+/// What party 0 or party 1 knows of a truncation's coins: its additive part of the masked value. The coins follow from
+/// the two views together, which only a test harness ever brings together.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TruncationView {
     /// Name of the truncation, as in the arithmetic specification.
@@ -37,13 +39,13 @@ pub struct TruncationView {
     pub part: Words,
 }
 
-/// One party.
+/// One of the three parties, with its transport, its two streams and its counters.
 pub struct Party {
-    /// Which party.
+    /// The party's number.
     pub id: PartyId,
-    /// The number format.
+    /// The number format of all values.
     pub fixed: FixedSpec,
-    /// How truncations round.
+    /// The rounding of every truncation.
     pub rounding: Rounding,
     /// Into how many pieces a matrix product is cut for whoever has nothing else to do; results do not depend on it.
     pub pieces: usize,
@@ -52,9 +54,9 @@ pub struct Party {
     channel: RefCell<Box<dyn Channel>>,
     outgoing: RefCell<Mailboxes>,
     incoming: RefCell<Mailboxes>,
-    /// What is declared of the round that is under way.
+    /// The messages declared for the round that is under way.
     round: RefCell<Round>,
-    /// Whether some protocol waits for the end of this round.
+    /// True if some protocol waits for the end of this round.
     waits: Cell<bool>,
     calls: Cell<u64>,
     /// Streams of this party's own component i (shared with the previous party) and of component i + 1 (with the next).
@@ -65,16 +67,17 @@ pub struct Party {
     record: RefCell<Option<Record>>,
 }
 
-/// What one party hands to a test harness, out of band: no message between parties carries it, and a party without a harness keeps none.
+/// What one party hands to a test harness, out of band: no message between parties carries it, and a party without a
+/// harness keeps none.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Record {
     /// Views of truncations, in the order of execution.
     pub truncations: Vec<TruncationView>,
-    /// Shares of probed tensors.
+    /// Shares of probed tensors, in the order of execution.
     pub probes: Vec<(ProbePoint, Probed)>,
-    /// Which protocol wrote which words of the messages, for a transport that records them.
+    /// The protocol that wrote each range of words of the messages, for a transport that records them.
     pub sent: Vec<Sent>,
-    /// Who expected which words of the messages.
+    /// The protocol that expected each range of words of the messages.
     pub expected: Vec<Expected>,
     /// The first call and purpose for which words of a stream were drawn a second time.
     pub reused: Option<(CallId, u8)>,
@@ -83,15 +86,16 @@ pub struct Record {
 /// A party's share of a probed tensor.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Probed {
-    /// A replicated share.
+    /// A replicated share of the tensor.
     Share(Share),
     /// An unreduced product, as additive parts of its double.
     Doubled(Doubled),
 }
 
 impl Party {
-    /// Exchanges seeds with the neighbours over a fresh transport: party i draws the seed of stream i + 1, from the operating system
-    /// unless `seed` is given, and sends it to the next party. One message of 16 bytes each way, not counted as computation.
+    /// Exchanges seeds with the neighbours over a fresh transport: party i draws the seed of stream i + 1, from the
+    /// operating system unless `seed` is given, and sends it to the next party. One message of 16 bytes each way, not
+    /// counted as computation.
     ///
     /// # Errors
     /// Those of the transport and of the operating system's randomness.
@@ -103,9 +107,8 @@ impl Party {
         seed: Option<Seed>,
     ) -> Result<Self> {
         let mine = match seed {
-            _ if planted(Fault::SeedFixed) => Seed::default(),
-            Some(s) => s,
-            None => fresh_seed()?,
+            Some(s) => faulty!(SeedFixed => Seed::default(), s),
+            None => faulty!(SeedFixed => Seed::default(), fresh_seed()?),
         };
         let (mut outgoing, mut incoming) = (Mailboxes::default(), Mailboxes::default());
         outgoing[Neighbour::Next].extend(words_of(mine));
@@ -122,8 +125,8 @@ impl Party {
         Ok(party)
     }
 
-    /// A party from its transport and the seeds of its two streams: the one it shares with the previous party (component i) and
-    /// the one it shares with the next (component i + 1).
+    /// A party from its transport and the seeds of its two streams: the one it shares with the previous party
+    /// (component i) and the one it shares with the next (component i + 1).
     pub fn new(id: PartyId, fixed: FixedSpec, rounding: Rounding, channel: Box<dyn Channel>, seeds: [Seed; 2]) -> Self {
         Party {
             id,
@@ -225,8 +228,8 @@ impl Party {
         }
     }
 
-    /// Ends this protocol's part of the round; `words` are what it will receive from the previous and from the next party. What was
-    /// received must be read before the next await.
+    /// Ends this protocol's part of the round; `words` are what it will receive from the previous and from the next
+    /// party. What was received must be read before the next await.
     pub fn receive(&self, step: &'static str, words: [usize; 2]) -> Receive<'_> {
         let mut round = self.round.borrow_mut();
         let start = round.expected;
@@ -246,7 +249,7 @@ impl Party {
         Receive { party: self, round: round.number, start, words }
     }
 
-    /// The counters so far.
+    /// The cost so far.
     pub fn spent(&self) -> Spent {
         self.spent.borrow().clone()
     }
@@ -262,7 +265,7 @@ impl Party {
         self.clock.head(on);
     }
 
-    /// Where this party's time went.
+    /// The time that this party has spent, by phase.
     pub fn times(&self) -> BTreeMap<Phase, Duration> {
         self.clock.booked()
     }
@@ -274,7 +277,7 @@ impl Party {
         Record { reused: reused.into_iter().flatten().next(), ..record }
     }
 
-    /// Whether a harness records.
+    /// True while a harness records.
     pub fn records(&self) -> bool {
         self.record.borrow().is_some()
     }
@@ -320,7 +323,7 @@ impl<'p> Future for Receive<'p> {
     }
 }
 
-/// What was received in the round that just ended.
+/// The messages of the round that just ended.
 pub struct Received<'p> {
     party: &'p Party,
     start: [usize; 2],
@@ -338,7 +341,8 @@ impl Received<'_> {
         )
     }
 
-    /// Those words as a vector of one's own: the message itself, uncopied, where this protocol was alone in it.
+    /// The words that a neighbour sent, as an owned vector: the message itself, uncopied, where this protocol was alone
+    /// in it.
     pub fn take(self, n: Neighbour) -> Words {
         let (start, words) = (self.start[n as usize], self.words[n as usize]);
         if words == 0 {

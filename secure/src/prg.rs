@@ -1,11 +1,11 @@
 //! Pseudorandom words that two parties share.
 //!
-//! *Stream c* (c = 0, 1, 2) is known to exactly the two parties that hold share component c: parties c - 1 and c. Its key is
-//! exchanged once; every protocol call takes a [`CallId`] at all three parties in the same order, and every draw names its
-//! call and purpose, so that no two draws use the same (key, counter) pair however the calls interleave.
+//! *Stream c* (c = 0, 1, 2) is known to exactly the two parties that hold share component c: parties c - 1 and c. Its
+//! key is exchanged once; every protocol call takes a [`CallId`] at all three parties in the same order, and every draw
+//! names its call and purpose, so that no two draws use the same (key, counter) pair however the calls interleave.
 
 use crate::buffer::Words;
-use crate::fault::{Fault, planted};
+use crate::fault::faulty;
 use crate::kernel::CtrKey;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -28,7 +28,7 @@ pub(crate) fn words_of(seed: Seed) -> [u64; 2] {
     [both as u64, (both >> 64) as u64]
 }
 
-/// One shared stream.
+/// One stream of pseudorandom words, which two parties share.
 pub struct Stream {
     key: CtrKey,
     /// Debug builds remember every (call, purpose) that was drawn and refuse to draw it again.
@@ -55,19 +55,19 @@ impl Stream {
             let fresh = self.used.borrow_mut().insert((call.0, purpose));
             assert!(fresh, "randomness drawn twice: call {}, purpose {purpose}", call.0);
         }
-        let call = if planted(Fault::StreamReused) { CallId(0) } else { call };
+        let counted = faulty!(StreamReused => CallId(0), call);
         // First block: call (64 bits), purpose (8 bits), block (56 bits).
-        let start = (u128::from(call.0) << 64) | (u128::from(purpose) << 56);
+        let start = (u128::from(counted.0) << 64) | (u128::from(purpose) << 56);
         if let Some(audit) = self.audit.borrow_mut().as_mut()
             && !audit.drawn.insert(start)
         {
-            audit.reused.get_or_insert((call, purpose));
+            audit.reused.get_or_insert((counted, purpose));
         }
         Draw { key: &self.key, start }
     }
 
-    /// Starts or stops to watch the counters themselves, in any build. Answers with the first (call, purpose) that was drawn a second time since
-    /// the last start.
+    /// Starts or stops to watch the counters themselves, in any build. Answers with the first (call, purpose) that was
+    /// drawn a second time since the last start.
     pub fn audit(&self, on: bool) -> Option<(CallId, u8)> {
         self.audit.replace(on.then(Audit::default)).and_then(|audit| audit.reused)
     }
@@ -95,7 +95,8 @@ impl Stream {
     }
 }
 
-/// The words of one draw, addressed by position, so that long vectors can be worked on in pieces that stay in the cache.
+/// The words of one draw, addressed by position, so that long vectors can be worked on in pieces that stay in the
+/// cache.
 #[derive(Clone, Copy)]
 pub struct Draw<'s> {
     key: &'s CtrKey,
@@ -109,13 +110,6 @@ impl Draw<'_> {
         self.start + (at / 2) as u128
     }
 
-    /// What a draw of 32-bit words would do.
-    fn narrow(&self, at: usize, out: &mut [u64], f: fn(u64, u64) -> u64) {
-        let mut words = Words::unset(out.len());
-        self.fill(at, &mut words);
-        out.iter_mut().zip(&words).for_each(|(o, w)| *o = f(*o, w >> 32));
-    }
-
     /// `out[i]` = word at + i.
     pub fn fill(&self, at: usize, out: &mut [u64]) {
         self.key.fill(self.block(at), out);
@@ -123,18 +117,18 @@ impl Draw<'_> {
 
     /// `out[i]` += word at + i, wrapping.
     pub fn add(&self, at: usize, out: &mut [u64]) {
-        if planted(Fault::StreamNarrow) {
-            return self.narrow(at, out, u64::wrapping_add);
-        }
-        self.key.add_fill(self.block(at), out);
+        faulty!(
+            StreamNarrow => crate::fault::prg::narrow(out, |words| self.fill(at, words), u64::wrapping_add),
+            self.key.add_fill(self.block(at), out)
+        );
     }
 
     /// `out[i]` -= word at + i, wrapping.
     pub fn sub(&self, at: usize, out: &mut [u64]) {
-        if planted(Fault::StreamNarrow) {
-            return self.narrow(at, out, u64::wrapping_sub);
-        }
-        self.key.sub_fill(self.block(at), out);
+        faulty!(
+            StreamNarrow => crate::fault::prg::narrow(out, |words| self.fill(at, words), u64::wrapping_sub),
+            self.key.sub_fill(self.block(at), out)
+        );
     }
 
     /// `out[i]` ^= word at + i.

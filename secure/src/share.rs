@@ -3,11 +3,13 @@
 mod arithmetic;
 mod boolean;
 mod factor;
+mod planes;
 
 pub(crate) use arithmetic::zip;
 pub use arithmetic::{Doubled, Parts, Share};
 pub use boolean::BitShare;
 pub use factor::Factor;
+pub use planes::Planes;
 
 use crate::buffer::Words;
 use crate::error::{Error, Result};

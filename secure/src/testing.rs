@@ -24,7 +24,8 @@ pub fn world<T: Send>(
     world_over(fixed, rounding, |_, link| (Box::new(link), None), program)
 }
 
-/// The same over what `link` makes of each party's transport, and with the seed that it gives the party, if any.
+/// Runs `program` like [`world`], over what `link` makes of each party's transport and with the seed that it gives the
+/// party, if any.
 pub fn world_over<T: Send>(
     fixed: FixedSpec,
     rounding: Rounding,

@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn rates_at_the_edges_of_the_encoding_keep_their_promise() {
         for k in 0..=30 {
-            for rate in [511.75, 512.5, 1023.0, 1023.499_999, 1023.5, 1.5, 0.5] {
+            for rate in [511.75, 512.5, 1023.0, 1_023.499_999, 1023.5, 1.5, 0.5] {
                 let spec = spec(rate * 2f64.powi(-k), 0.9, 1, 0.1, 16);
                 for encoding in all(&spec).iter().flatten() {
                     assert!(encoding.kept(), "{rate} 2^-{k}: {encoding:?}");

@@ -29,7 +29,8 @@ pub fn elements(spec: &TrainSpec) -> u64 {
     };
     let layer = |l| {
         let (inputs, outputs) = spec.network.shape(l);
-        // Gradient, velocity and value of weights and biases; logits and their gradient, or a hidden layer's three tensors.
+        // Gradient, velocity and value of weights and biases; logits and their gradient, or a hidden layer's three
+        // tensors.
         3 * (inputs + 1) * outputs + (if l == spec.network.layers() { 2 } else { 3 }) * batch * outputs
     };
     (head + (1..=spec.network.layers()).map(layer).sum::<usize>()) as u64
@@ -45,8 +46,9 @@ pub struct Judged {
     pub statistical: Comparisons,
 }
 
-/// Bounds a step from the parameters `start` on, and compares the `wanted` tensors of the tested side with the real side's. The statistical bound
-/// fails with probability 2^-40 over `elements` elements: those of the whole run, whatever part of it is looked at.
+/// Bounds a step from the parameters `start` on, and compares the `wanted` tensors of the tested side with the real
+/// side's. The statistical bound fails with probability 2^-40 over `elements` elements: those of the whole run,
+/// whatever part of it is looked at.
 ///
 /// # Errors
 /// The specification's constants cannot be encoded.

@@ -1,5 +1,6 @@
-//! `divergence`: what became of the training on each side, told apart by cause. Accuracy or a NaN alone is no test for it: a head
-//! that fixes only the ratios of the logits keeps classifying well while their scale leaves every fixed-point range.
+//! `divergence`: what became of the training on each side, told apart by cause. Accuracy or a NaN alone is no test for
+//! it: a head that fixes only the ratios of the logits keeps classifying well while their scale leaves every
+//! fixed-point range.
 
 use super::Outcome;
 use crate::chance::Chance;
@@ -232,7 +233,8 @@ impl Divergence {
     }
 }
 
-/// The verdict on all sides: it fails if one of them does not train, and is open if a training that was long enough cannot be told from chance.
+/// The verdict on all sides: it fails if one of them does not train, and is open if a training that was long enough
+/// cannot be told from chance.
 pub fn outcome(config: &Config, sides: &[(&'static str, Verdict)]) -> Outcome {
     let list: Vec<_> = sides.iter().map(|(side, v)| format!("{side} {v}")).collect();
     let failure = sides.iter().find(|(_, v)| v.fails()).map(|_| {

@@ -7,18 +7,28 @@
 //! * pixels and labels of every batch: against the bytes of the data set, one by one;
 //! * initial weights: inside Glorot's limit, with biases and velocities of zero.
 
-use super::Outcome;
+use super::comparison::Judged;
+use super::{Check, Outcome};
 use crate::bound::encoding::{self, Encoding};
 use crate::config::Config;
+use crate::generate;
 use crate::side::Batch;
+use crate::trace::Trace;
 use fixtures::Split;
 use reference::fixed::Parameters;
 use reference::spec::{SpecError, TrainSpec};
 
+/// The training rows of a run: the data set, and the row numbers of each batch to come.
+struct Rows<'c> {
+    split: &'c Split,
+    batches: Box<dyn Iterator<Item = Vec<u32>> + 'c>,
+}
+
 /// Gathers the first thing that is not encoded as promised.
-#[derive(Debug)]
-pub struct Encodings {
-    constants: [Encoding; 4],
+pub struct Encodings<'c> {
+    config: &'c Config,
+    rows: Option<Rows<'c>>,
+    constants: usize,
     pixels: u64,
     labels: u64,
     weights: u64,
@@ -26,33 +36,23 @@ pub struct Encodings {
     broken: Option<(&'static str, String)>,
 }
 
-impl Encodings {
-    /// Judges the constants of a run.
+impl<'c> Encodings<'c> {
+    /// Judges the constants of a run; with its data set, batches and initial weights as well.
     ///
     /// # Errors
     /// A rate or momentum that cannot be encoded at all.
-    pub fn new(spec: &TrainSpec) -> Result<Self, SpecError> {
-        let constants = encoding::all(spec)?;
-        let broken = constants.iter().find(|c| !c.kept()).map(|c| {
-            let promise = if c.below == c.above {
-                format!("{:e} at most", c.above)
-            } else {
-                format!("from -{:e} to {:e}", c.below, c.above)
-            };
-            let off = c.coded - c.real;
-            (
-                c.name,
-                format!(
-                    "{} is {:e}; encoded it is {:e}, off by {off:e}; promised is {promise}",
-                    c.name, c.real, c.coded
-                ),
-            )
+    pub fn new(config: &'c Config, data: Option<&'c Split>) -> Result<Self, SpecError> {
+        let constants = encoding::all(&config.spec)?;
+        let broken = constants.iter().find(|c| !c.kept()).map(|c| (c.name, broken_promise(c)));
+        let rows = data.map(|split| Rows {
+            split,
+            batches: Box::new(generate::batches(split.len(), config.spec.sgd.batch, config.seed)),
         });
-        Ok(Encodings { constants, pixels: 0, labels: 0, weights: 0, broken })
+        Ok(Encodings { config, rows, constants: constants.len(), pixels: 0, labels: 0, weights: 0, broken })
     }
 
     /// Judges the parameters from which a run begins, unless they were trained before.
-    pub fn initial(&mut self, spec: &TrainSpec, parameters: &Parameters) {
+    fn initial(&mut self, spec: &TrainSpec, parameters: &Parameters) {
         let one = spec.fixed.one() as f64;
         for (l, layer) in (1..).zip(&parameters.layers) {
             let (inputs, outputs) = spec.network.shape(l);
@@ -71,7 +71,7 @@ impl Encodings {
     }
 
     /// Judges the batch of step `step`, which is said to be `rows` of `split`.
-    pub fn batch(&mut self, spec: &TrainSpec, step: usize, split: &Split, rows: &[u32], batch: &Batch) {
+    fn batch(&mut self, spec: &TrainSpec, step: usize, split: &Split, rows: &[u32], batch: &Batch) {
         // 256 units of the data are one: pixel / 256 is exact with eight fraction bits or more.
         let scale = 2f64.powi(spec.fixed.fraction_bits as i32 - 8);
         let promise = if scale >= 1.0 { 0.0 } else { 0.5 };
@@ -102,37 +102,60 @@ impl Encodings {
             self.broken.get_or_insert(("pixels", what));
         }
     }
+}
 
-    /// Whether a promise is broken.
-    pub fn failed(&self) -> bool {
+impl Check for Encodings<'_> {
+    fn name(&self) -> &'static str {
+        "encoding"
+    }
+
+    fn see(&mut self, trace: &Trace, _: Option<&Judged>) {
+        let Some(rows) = &mut self.rows else { return };
+        let split = rows.split;
+        let batch = rows.batches.next().unwrap_or_default();
+        if trace.step == 0
+            && let Some(start) = &trace.start
+        {
+            self.initial(&trace.spec, &start.units);
+        }
+        self.batch(&trace.spec, trace.step, split, &batch, &trace.batch);
+    }
+
+    fn failed(&self) -> bool {
         self.broken.is_some()
     }
 
-    /// The verdict.
-    pub fn finish(self, config: &Config) -> Outcome {
-        let summary = format!(
-            "{} constants, {} pixels, {} labels and {} initial weights as the specification promises",
-            self.constants.len(),
-            self.pixels,
-            self.labels,
-            self.weights
-        );
+    fn finish(self: Box<Self>) -> Outcome {
+        let data = match self.rows {
+            Some(_) => {
+                format!(", {} pixels, {} labels and {} initial weights", self.pixels, self.labels, self.weights)
+            }
+            None => String::new(),
+        };
+        let summary = format!("{} constants{data} as the specification promises", self.constants);
         let failure = self.broken.map(|(place, what)| {
             format!(
                 "FAIL encoding   {place}: {what}\n  all sides are given this number, so no comparison between them can see it\n  again: {}",
-                config.command("--steps 1")
+                self.config.command("--steps 1")
             )
         });
         Outcome::new("encoding", summary, failure)
     }
 }
 
+/// What a constant is and should be.
+fn broken_promise(c: &Encoding) -> String {
+    let promise = if c.below == c.above {
+        format!("at most {:e}", c.above)
+    } else {
+        format!("from {:e} to {:e}", -c.below, c.above)
+    };
+    format!("{:e} is encoded as {:e}, off by {:e}; promised is {promise}", c.real, c.coded, c.coded - c.real)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
-    use crate::generate;
-    use fixtures::Split;
     use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec};
 
     fn config(fraction_bits: u32) -> Config {
@@ -158,10 +181,10 @@ mod tests {
         let mut batch = generate::rows(&split, &rows, config.spec.fixed);
         let mut parameters = generate::initial(&config.spec, 3).unwrap();
         change(&mut batch, &mut parameters);
-        let mut check = Encodings::new(&config.spec).unwrap();
+        let mut check = Box::new(Encodings::new(&config, Some(&split)).unwrap());
         check.initial(&config.spec, &parameters);
         check.batch(&config.spec, 0, &split, &rows, &batch);
-        check.finish(&config)
+        check.finish()
     }
 
     #[test]

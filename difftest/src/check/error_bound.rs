@@ -1,6 +1,6 @@
-//! `error-bound`: every element of every probed tensor lies inside its proven bounds around f64, or agrees with one outcome of the
-//! comparisons it depends on. Two bounds, judged and named apart: the worst case over all coins, and under probabilistic rounding the
-//! statistical one, which chance exceeds in one of 2^40 runs at most.
+//! `error-bound`: every element of every probed tensor lies inside its proven bounds around f64, or agrees with one
+//! outcome of the comparisons it depends on. Two bounds, judged and named apart: the worst case over all coins, and
+//! under probabilistic rounding the statistical one, which chance exceeds in one of 2^40 runs at most.
 
 use super::comparison::{self, Comparisons, Judged, merge};
 use super::{Check, Outcome};
@@ -107,7 +107,8 @@ impl Check for ErrorBound<'_> {
 
     fn finish(self: Box<Self>) -> Outcome {
         let (mut summary, failure) = (self.summary(), self.failure());
-        // What hangs on a comparison agrees with one of its outcomes, which is little to say of a tensor that hangs on them as a whole.
+        // What hangs on a comparison agrees with one of its outcomes, which is little to say of a tensor that hangs on
+        // them as a whole.
         let undecided = self.worst_case.iter().find(|(_, c)| 2 * c.ambiguous > c.elements);
         if failure.is_some() || (sum(&self.worst_case, |c| c.elements) > 0 && undecided.is_none()) {
             return Outcome::new("error-bound", summary, failure);

@@ -1,7 +1,8 @@
 //! `gradient-bound`: no element of the head's gradient exceeds what the head promises.
 //!
-//! 1/eps for the heads with a threshold (|1/S - 1/x_t| < 1/x_t <= 1/eps; section 3 of arXiv 2011.11202), 1/e for `relu-eps`, and 1
-//! for softmax and relu-grad, whose gradients are differences of probabilities. Exactly in f64; the secure side may add its error bound.
+//! 1/eps for the heads with a threshold (|1/S - 1/x_t| < 1/x_t <= 1/eps; section 3 of arXiv 2011.11202), 1/e for
+//! `relu-eps`, and 1 for softmax and relu-grad, whose gradients are differences of probabilities. Exactly in f64; the
+//! secure side may add its error bound.
 
 use super::comparison::Judged;
 use super::{Check, Outcome};

@@ -1,19 +1,24 @@
 //! All checks together, step by step.
 
 use super::comparison::{self, Judged};
-use super::{Check, Outcome, bit_exact, error_bound, gradient_bound, range};
+use super::{Check, Outcome, bit_exact, encoding, error_bound, gradient_bound, range};
 use crate::config::Config;
 use crate::error::Error;
 use crate::trace::Trace;
+use fixtures::Split;
 
-/// Every check of single steps, in the order of the report.
-pub fn all(config: &Config) -> Vec<Box<dyn Check + '_>> {
-    vec![
+/// Every check of single steps, in the order of the report. `data` is the training set that the batches are taken from, if they are.
+///
+/// # Errors
+/// Constants that cannot be encoded.
+pub fn all<'c>(config: &'c Config, data: Option<&'c Split>) -> Result<Vec<Box<dyn Check + 'c>>, Error> {
+    Ok(vec![
+        Box::new(encoding::Encodings::new(config, data)?),
         Box::new(bit_exact::BitExact::new(config)),
         Box::new(error_bound::ErrorBound::new(config)),
         Box::new(gradient_bound::GradientBound::new(config)),
         Box::new(range::Range::new(config)),
-    ]
+    ])
 }
 
 /// The checks of a run, step by step.
@@ -25,8 +30,8 @@ pub struct Judge<'c> {
 }
 
 impl<'c> Judge<'c> {
-    /// Judges by `checks`. The statistical bound fails with probability 2^-40 over `elements` elements: those of the whole run, whatever part of it is
-    /// looked at.
+    /// Judges by `checks`. The statistical bound fails with probability 2^-40 over `elements` elements: those of the
+    /// whole run, whatever part of it is looked at.
     pub fn new(config: &'c Config, checks: Vec<Box<dyn Check + 'c>>, elements: u64) -> Self {
         Judge { config, checks, elements, in_range: true }
     }

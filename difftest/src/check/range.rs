@@ -1,4 +1,5 @@
-//! `range`: no operand of the fixed-point arithmetic left the range in which it is exact, as seen by the integer model's monitor.
+//! `range`: no operand of the fixed-point arithmetic left the range in which it is exact, as seen by the integer
+//! model's monitor.
 
 use super::comparison::Judged;
 use super::{Check, Outcome};

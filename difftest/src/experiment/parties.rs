@@ -1,4 +1,5 @@
-//! The parties of the side experiment: what they train, on which rows, and how they are started so that their messages and coins are recorded.
+//! The parties of the side experiment: what they train, on which rows, and how they are started so that their messages
+//! and coins are recorded.
 
 use crate::config::Config;
 use crate::error::Error;
@@ -12,9 +13,9 @@ use secure::engine::{Engine, EngineConfig};
 use secure::net::recorded::Transcript;
 use secure::prg::{Seed, fresh_seed};
 
-/// What is trained: the run's own network and batch, so that every truncation has as many pieces, and every product as many parts, as in
-/// the run. Widths are rounded up to multiples of 16 and the batch to multiples of 64, so that packed messages have no padding, which would be
-/// no random bits.
+/// What is trained: the run's own network and batch, so that every truncation has as many pieces, and every product as
+/// many parts, as in the run. Widths are rounded up to multiples of 16 and the batch to multiples of 64, so that packed
+/// messages have no padding, which would be no random bits.
 pub fn spec(run: &TrainSpec) -> TrainSpec {
     let batch = run.sgd.batch.next_multiple_of(64);
     let widths = run.network.widths.iter().map(|w| w.next_multiple_of(16)).collect();

@@ -1,8 +1,9 @@
-//! `rounding`: coins follow their probabilities. A probabilistic truncation of V by s bits must round up with probability (V mod 2^s) / 2^s,
-//! independently of everything else. The operand V is the integer model's, the coin is the one that the parties' shares imply. Coins are tested by class
-//! (sign of V, sixteenth of the fraction) and all together, which is the mean error; each test is a two-sided tail bound for coins with probabilities of
-//! their own, which may depend on the coins before ([`statistics::coins`]): later operands of a step, and later steps, do. Under nearest rounding there
-//! are no coins: parties with other randomness must agree in every tensor.
+//! `rounding`: coins follow their probabilities. A probabilistic truncation of V by s bits must round up with
+//! probability (V mod 2^s) / 2^s, independently of everything else. The operand V is the integer model's, the coin is
+//! the one that the parties' shares imply. Coins are tested by class (sign of V, sixteenth of the fraction) and all
+//! together, which is the mean error; each test is a two-sided tail bound for coins with probabilities of their own,
+//! which may depend on the coins before ([`statistics::coins`]): later operands of a step, and later steps, do. Under
+//! nearest rounding there are no coins: parties with other randomness must agree in every tensor.
 
 use super::parties::{self, Randomness, Rows, rows, start};
 use crate::check::Outcome;
@@ -46,7 +47,8 @@ impl Classes {
         self.0.iter().flatten().copied()
     }
 
-    /// Mean of coin - probability, i.e. of the rounding error in units, and its standard deviation if the coins are right.
+    /// Mean of coin - probability, i.e. of the rounding error in units, and its standard deviation if the coins are
+    /// right.
     fn mean(&self) -> (f64, f64) {
         let n = self.all().count().max(1) as f64;
         let sum: f64 = self.all().map(|(coin, p)| f64::from(u8::from(coin)) - p).sum();

@@ -1,9 +1,11 @@
-//! `transcript`: the messages say nothing. In training steps of the run's own shape on fresh parties, whose every message is recorded:
+//! `transcript`: the messages say nothing. In training steps of the run's own shape on fresh parties, whose every
+//! message is recorded:
 //!
 //! * order, sender, receiver, protocol and size of all messages are the same for two inputs of the same shape;
-//! * everything that a party receives is masked by the one stream that it does not hold, and no mask serves twice ([`super::masks`]);
-//! * no word appears twice, in two runs on different inputs with other randomness either (no message of a training step is unmasked, as
-//!   nothing is revealed);
+//! * everything that a party receives is masked by the one stream that it does not hold, and no mask serves twice
+//!   ([`super::masks`]);
+//! * no word appears twice, in two runs on different inputs with other randomness either (no message of a training step
+//!   is unmasked, as nothing is revealed);
 //! * no party draws the same words of a stream twice within a step;
 //! * the two copies of every component of every probed tensor agree.
 

@@ -1,7 +1,8 @@
 //! The cause of every difference: secure - f64, element by element, as a sum of parts that each have one cause.
 //!
-//! A chain of plaintext models leads from f64 to secure. Neighbours differ in one respect, which is the cause of what they differ by; the parts
-//! add up because the chain telescopes. All of them walk one training step from the same opened parameters:
+//! A chain of plaintext models leads from f64 to secure. Neighbours differ in one respect, which is the cause of what
+//! they differ by; the parts add up because the chain telescopes. All of them walk one training step from the same
+//! opened parameters:
 //!
 //! | model | constants | comparisons | functions | truncations | cause of the difference to the next |
 //! | --- | --- | --- | --- | --- | --- |
@@ -13,14 +14,17 @@
 //! | secure | | | | | |
 //!
 //! * *encoding*: learning rate, momentum, eps and data in fixed point; also f64's own rounding, some 1e-11 units.
-//! * *branch*: a comparison (ReLU, threshold, maximum, a sum below one unit) that the integer model decides otherwise than real numbers do.
-//! * *approximation*: exp by a polynomial of the encoded log2 e, cut off below half a unit, and 1/s by Goldschmidt's iteration.
+//! * *branch*: a comparison (ReLU, threshold, maximum, a sum below one unit) that the integer model decides otherwise
+//!   than real numbers do.
+//! * *approximation*: exp by a polynomial of the encoded log2 e, cut off below half a unit, and 1/s by Goldschmidt's
+//!   iteration.
 //! * *rounding*: truncation, what it does inside those functions included.
-//! * *range*: instead of branch, approximation and rounding, downstream of an operand that the integer model's monitor saw out of its range.
+//! * *range*: instead of branch, approximation and rounding, downstream of an operand that the integer model's monitor
+//!   saw out of its range.
 //! * *protocol*: secure differs from the integer model: always a fault.
 //!
-//! Each walk is computed as a change of its neighbour's (Z' = Z + (X' - X) W, ...): equal operands give equal results, and small parts do not
-//! vanish in the rounding of large ones.
+//! Each walk is computed as a change of its neighbour's (Z' = Z + (X' - X) W, ...): equal operands give equal results,
+//! and small parts do not vanish in the rounding of large ones.
 
 mod row;
 
@@ -193,7 +197,8 @@ impl Chain {
         Ok(Chain { coded: coded_tensors, decided: decided_tensors, unrounded })
     }
 
-    /// The parts of every element of one tensor, in the order of [`Cause::ALL`], row-major. `out_of_range`: whether an operand upstream was.
+    /// The parts of every element of one tensor, in the order of [`Cause::ALL`], row-major. `out_of_range`: whether an
+    /// operand upstream was.
     pub fn parts(
         &self,
         point: &ProbePoint,
@@ -214,7 +219,8 @@ impl Chain {
     }
 }
 
-/// The budget of a step: every tensor that all three sides show and `wanted` asks for. `monitor` holds the step's range violations.
+/// The budget of a step: every tensor that all three sides show and `wanted` asks for. `monitor` holds the step's range
+/// violations.
 ///
 /// # Errors
 /// Those of [`Chain::walk`].
@@ -324,7 +330,8 @@ impl Walk<'_> {
             if l > 1 {
                 let below = ProbePoint::ActivationGradient(l - 1);
                 let mask = &masks[l - 2];
-                // X > 0 where the neighbour's mask is set, but for units of 0 and forced ones, whose gradient shows it as well.
+                // X > 0 where the neighbour's mask is set, but for units of 0 and forced ones, whose gradient shows it
+                // as well.
                 let mut next = near[&below].clone();
                 let delta = if still { Array2::zeros(next.dim()) } else { dg.dot(&layer.weights.t()) };
                 let near_mask = self.near_mask(l - 1);

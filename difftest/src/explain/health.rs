@@ -1,6 +1,6 @@
-//! The training watch: what tells a training that works from one that only seems to. Losses, accuracy against chance, dead units, updates that
-//! vanish, velocities that rounding keeps from decaying, how much of their range logits and weights use. It watches and judges
-//! nothing: the check is `divergence`.
+//! The training watch: what tells a training that works from one that only seems to. Losses, accuracy against chance,
+//! dead units, updates that vanish, velocities that rounding keeps from decaying, how much of their range logits and
+//! weights use. It watches and judges nothing: the check is `divergence`.
 
 use crate::compare::real;
 use crate::error::Error;
@@ -21,7 +21,8 @@ pub struct Layer {
     pub dead: Option<(usize, usize)>,
     /// Part of the weights whose gradient is not zero and whose velocity is below 2^-f: their update vanishes.
     pub vanishing: Option<f64>,
-    /// Part of the weights whose velocity would never decay: rounding momentum times it gives it back. Nearest rounding of fixed point only.
+    /// Part of the weights whose velocity would never decay: rounding momentum times it gives it back. Nearest rounding
+    /// of fixed point only.
     pub stuck: Option<f64>,
     /// The largest such velocity, units.
     pub stuck_up_to: i64,

@@ -1,7 +1,9 @@
-//! The operations between tensors: which tensor each one makes, and the first that secure and the integer model feed differently.
+//! The operations between tensors: which tensor each one makes, and the first that secure and the integer model feed
+//! differently.
 //!
-//! Every truncation has a name, and both sides can show what they truncated: the integer model as it replays the coins, the secure side from the views
-//! of two parties put together. A fault is thus narrowed from a tensor to the operation that made it.
+//! Every truncation has a name, and both sides can show what they truncated: the integer model as it replays the coins,
+//! the secure side from the views of two parties put together. A fault is thus narrowed from a tensor to the operation
+//! that made it.
 
 use reference::fixed::Replayed;
 use reference::spec::{HeadPoint, ProbePoint};
@@ -35,8 +37,8 @@ impl std::fmt::Display for FirstDifference {
     }
 }
 
-/// The tensor that an operation of the arithmetic (a truncation, or another name of the integer model's monitor) makes or leads to first, in a network
-/// of `layers` layers; `None` for the data, and for a name that is none of them.
+/// The tensor that an operation of the arithmetic (a truncation, or another name of the integer model's monitor) makes
+/// or leads to first, in a network of `layers` layers; `None` for the data, and for a name that is none of them.
 pub fn tensor_of(operation: &str, layers: usize) -> Option<ProbePoint> {
     let layer = operation.strip_prefix("layer").and_then(|o| o.split_once('/'));
     if let Some((l, rest)) = layer.and_then(|(l, rest)| Some((l.parse::<usize>().ok()?, rest))) {
@@ -72,8 +74,8 @@ pub fn affects(operation: &str, point: &ProbePoint, layers: usize) -> bool {
     *point >= first && first.updated_layer().is_none_or(|layer| point.updated_layer() == Some(layer))
 }
 
-/// The first truncation, as a step computes them, whose operands differ. One that only one side has, or with other elements, is left to the comparison
-/// of tensors and coins.
+/// The first truncation, as a step computes them, whose operands differ. One that only one side has, or with other
+/// elements, is left to the comparison of tensors and coins.
 pub fn first(integer: &[Replayed], secure: &[Truncated], layers: usize) -> Option<FirstDifference> {
     let parted = |i: &Replayed| {
         let s = secure.iter().find(|s| s.name == i.name && s.operands.len() == i.operands.len())?;

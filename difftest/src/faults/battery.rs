@@ -15,7 +15,6 @@ use reference::spec::{Head, Rounding, SgdSpec};
 use secure::buffer::Words;
 use secure::client::roundings;
 use secure::id::PartyId;
-use secure::kernel::to_planes;
 use secure::nn::dense::{self, LayerShare};
 use secure::nn::{heads, sgd};
 use secure::party::Party;
@@ -33,7 +32,7 @@ use secure::protocol::multiply::{dot_rows, multiply, multiply_by_row, reshare};
 use secure::protocol::normalise::normalise;
 use secure::protocol::select::{select, select_sum, select_with_bit};
 use secure::protocol::truncate::truncate;
-use secure::share::{BitShare, Doubled, Factor, Share};
+use secure::share::{BitShare, Doubled, Factor, Planes, Share};
 
 use Output::{Bits, Common, Ring};
 use Rounding::{Nearest, Probabilistic};
@@ -297,11 +296,7 @@ fn sums(lab: &mut Lab, rng: &mut ChaCha12Rng) {
             .enumerate()
             .map(|(i, a)| [rng.random::<u64>() & mask, mask - a, (mask - a + 1) & mask][i % 3])
             .collect();
-        let planes = |p: &Party, bits: u32| {
-            let mut out = vec![0; n / 64 * bits as usize];
-            to_planes(if p.id == PartyId::P0 { &a } else { &b }, 0, bits, &mut out);
-            out
-        };
+        let planes = |p: &Party, bits: u32| Planes::of(if p.id == PartyId::P0 { &a } else { &b }, 1, n, 0..bits);
         let low = width.min(5);
         lab.case(
             "adder",
@@ -310,10 +305,7 @@ fn sums(lab: &mut Lab, rng: &mut ChaCha12Rng) {
             &[],
             &Evidence::Algebra,
             async |p: &Party, _| {
-                Ok(vec![
-                    Bits(carry(p, &planes(p, width), width, 1, n).await?),
-                    Bits(low_sum(p, &planes(p, low), low, n).await?),
-                ])
+                Ok(vec![Bits(carry(p, &planes(p, width), width).await?), Bits(low_sum(p, &planes(p, low)).await?)])
             },
             |_| {
                 let sum = |i: usize| u128::from(a[i]) + u128::from(b[i]);
@@ -384,8 +376,9 @@ fn selections(lab: &mut Lab, rng: &mut ChaCha12Rng) {
 }
 
 fn truncations(lab: &mut Lab, rng: &mut ChaCha12Rng) {
-    for shift in [1, 7, 16, 31, 39, 61] {
-        let n = 64 * rng.random_range(4..7);
+    // The last one is longer than the pieces of 1024 elements in which a truncation works.
+    for (shift, most) in [(1, 384), (7, 384), (16, 384), (31, 384), (39, 384), (61, 384), (16, 2048 + 192)] {
+        let n = most - 64 * rng.random_range(0..3);
         let mut v: Vec<i64> =
             anything(rng, n).into_iter().map(|v| v >> u32::from(v.unsigned_abs() >= 1 << 62)).collect();
         for k in 0..60i64 {

@@ -1,9 +1,71 @@
-//! The kind of mistake that each planted fault is, in the words of the causes of differences.
+//! Every fault that can be planted, in the engine or in the specification that all sides share, and the kind of mistake that it is, in the words of
+//! the causes of differences.
 
 use crate::explain::cause::Cause;
 use secure::fault::Fault;
 
-/// The cause that the battery should name for a fault.
+/// A fault of the engine or of the specification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnyFault {
+    /// A fault of the secure engine: the other sides differ from it.
+    Engine(Fault),
+    /// A fault of the specification: all sides have it.
+    Specification(spec::fault::Fault),
+}
+
+impl From<Fault> for AnyFault {
+    fn from(fault: Fault) -> Self {
+        AnyFault::Engine(fault)
+    }
+}
+
+impl From<spec::fault::Fault> for AnyFault {
+    fn from(fault: spec::fault::Fault) -> Self {
+        AnyFault::Specification(fault)
+    }
+}
+
+impl AnyFault {
+    /// The whole catalogue: the engine's faults, then the specification's.
+    pub fn all() -> Vec<AnyFault> {
+        let engine = Fault::ALL.iter().map(|&f| f.into());
+        engine.chain(spec::fault::Fault::ALL.iter().map(|&f| f.into())).collect()
+    }
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            AnyFault::Engine(f) => f.name(),
+            AnyFault::Specification(f) => f.name(),
+        }
+    }
+
+    /// The protocol, layer or constant that the fault breaks.
+    pub const fn place(self) -> &'static str {
+        match self {
+            AnyFault::Engine(f) => f.place(),
+            AnyFault::Specification(f) => f.place(),
+        }
+    }
+
+    /// What goes wrong, in one line.
+    pub const fn description(self) -> &'static str {
+        match self {
+            AnyFault::Engine(f) => f.description(),
+            AnyFault::Specification(f) => f.description(),
+        }
+    }
+
+    /// The cause that the battery should name.
+    pub const fn cause(self) -> Cause {
+        match self {
+            AnyFault::Engine(f) => cause(f),
+            AnyFault::Specification(_) => Cause::Encoding,
+        }
+    }
+}
+
+/// The cause that the battery should name for a fault of the engine.
 pub const fn cause(fault: Fault) -> Cause {
     match fault {
         // A constant, threshold or datum at the wrong value or scale.
@@ -53,6 +115,7 @@ pub const fn cause(fault: Fault) -> Cause {
         | Fault::LostCarry
         | Fault::SumCarry
         | Fault::AdderUnmasked
+        | Fault::AnswerMask
         | Fault::SignTop
         | Fault::BitNotBit
         | Fault::Replicas
@@ -63,6 +126,7 @@ pub const fn cause(fault: Fault) -> Cause {
         | Fault::TruncateUnmasked
         | Fault::MaskLowBits
         | Fault::ResultUnmasked
+        | Fault::PieceOffset
         | Fault::NormaliseFirst
         | Fault::MaximumPower
         | Fault::NotTransposed

@@ -47,7 +47,13 @@ fn first_failure(spec: TrainSpec, steps: usize, seed: u64, data: &Dataset) -> Re
     let finding = |check, detail: String| {
         let after = detail.split("step ").nth(1).unwrap_or_default();
         let step = after.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
-        Finding { check, place: "training", cause: Cause::Protocol.name(), detail: format!("{what}: {detail}"), step }
+        // What all sides take from one place is named by the check itself.
+        let encoded = |f: &&spec::fault::Fault| detail.starts_with(&format!("FAIL encoding   {}:", f.place()));
+        let (place, cause) = match spec::fault::Fault::ALL.iter().find(encoded) {
+            Some(fault) => (fault.place(), Cause::Encoding),
+            None => ("training", Cause::Protocol),
+        };
+        Finding { check, place, cause: cause.name(), detail: format!("{what}: {detail}"), step }
     };
     Ok(match found {
         Err(e) => Some(finding("protocol-error", e.to_string())),

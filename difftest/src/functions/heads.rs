@@ -206,10 +206,9 @@ pub fn spot_check(scope: &Scope) -> Result<Outcome, Error> {
         }
         let matrix = Array2::from_shape_vec((labels.len(), CLASSES), logits).expect("rows of ten logits");
         let trace = HeadTrace::of(&spec, &matrix, &labels, None)?;
-        if let Err(refused) = trace.integer {
-            return Err(refused);
-        }
-        if !trace.bit_exact() {
+        let same = trace.bit_exact();
+        trace.integer?;
+        if !same {
             failure.get_or_insert_with(|| {
                 format!(
                     "FAIL secure sample   {head}, {}: the parties' answer is not the integer model's",

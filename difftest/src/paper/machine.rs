@@ -111,6 +111,6 @@ mod tests {
             (0..1_000_000).for_each(|i| x = std::hint::black_box(x.wrapping_mul(i | 1)));
         }
         let (own, other) = Spent::now().unwrap().since(start);
-        assert!(own >= 0.05 && other > -1.0, "{own} {other}");
+        assert!(own > 0.049 && other > -1.0, "{own} {other}");
     }
 }

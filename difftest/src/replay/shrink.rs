@@ -1,5 +1,5 @@
-//! Reduction of a failing step to the fewest rows, and the fewest classes beside their labels, on which the same check still fails. The learning rate
-//! divided by the batch, i.e. what each row adds, is kept.
+//! Reduction of a failing step to the fewest rows, and the fewest classes beside their labels, on which the same check
+//! still fails. The learning rate divided by the batch, i.e. what each row adds, is kept.
 
 use super::fresh;
 use crate::check::Outcome;
@@ -11,8 +11,8 @@ use reference::spec::TrainSpec;
 /// Runs that a reduction may take.
 const TRIES: usize = 400;
 
-/// A failing step on the fewest rows and classes on which one of the checks that `failed` still does, as far as leaving out halves, quarters, ...,
-/// single ones finds them. A class that is the label of a row is not left out.
+/// A failing step on the fewest rows and classes on which one of the checks that `failed` still does, as far as leaving
+/// out halves, quarters, ..., single ones finds them. A class that is the label of a row is not left out.
 ///
 /// # Errors
 /// A side that cannot go on.

@@ -1,11 +1,13 @@
-//! Free-running mode: every side trains on its own from a common start; their drift, losses and accuracies are compared.
+//! Free-running mode: every side trains on its own from a common start; their drift, losses and accuracies are
+//! compared.
 //!
-//! The noise floor is a second secure run with other coins: where the distance between secure and f64 is no larger than the distance
-//! between two secure runs, the coins explain it. Divergence is looked for at every step of the plaintext sides, and of the secure
-//! side where its weights are opened, about twenty times a run.
+//! The noise floor is a second secure run with other coins: where the distance between secure and f64 is no larger than
+//! the distance between two secure runs, the coins explain it. Divergence is looked for at every step of the plaintext
+//! sides, and of the secure side where its weights are opened, about twenty times a run.
 
 use crate::check::Outcome;
 use crate::check::divergence::{self, Divergence, Ending};
+use crate::check::encoding::Encodings;
 use crate::check::judge::Judge;
 use crate::check::range::Range;
 use crate::checkpoint::Trained;
@@ -36,7 +38,8 @@ pub struct Point {
     pub drift: f64,
     /// Secure to a second secure run.
     pub noise: f64,
-    /// Loss on the first rows of the test set under f64's and the secure side's weights; none for `relu-grad`, null where infinite.
+    /// Loss on the first rows of the test set under f64's and the secure side's weights; none for `relu-grad`, null
+    /// where infinite.
     pub loss: Option<(Option<f64>, Option<f64>)>,
     /// Accuracy on the same rows: f64, secure.
     pub accuracy: (f64, f64),
@@ -112,13 +115,15 @@ struct SecureRun {
     shares: [Vec<LayerShare>; 3],
 }
 
-/// Whether a run is over, given how many of its steps are done and the secure side's loss and accuracy on the first test rows.
+/// Whether a run is over, given how many of its steps are done and the secure side's loss and accuracy on the first
+/// test rows.
 pub type Ends<'e> = &'e dyn Fn(usize, Option<f64>, f64) -> bool;
 
 /// Steps that a secure run takes before it looks whether it is interrupted.
 const FEW: usize = 50;
 
-/// One secure run from where training was left, or from the seed's initial weights, over the plan, or to where it `ends` or is interrupted if it may.
+/// One secure run from where training was left, or from the seed's initial weights, over the plan, or to where it
+/// `ends` or is interrupted if it may.
 fn secure_run<S: Trains>(
     config: &Config,
     data: &Dataset,
@@ -177,7 +182,8 @@ fn on_sample(spec: &TrainSpec, side: &Real, rows: &Batch) -> Result<(Option<f64>
     Ok((loss, side.network().accuracy(&rows.reals, &rows.labels).map_err(refused)?))
 }
 
-/// The traces of a free run: each side that takes part trains on its own from the parameters that it has; the others show nothing.
+/// The traces of a free run: each side that takes part trains on its own from the parameters that it has; the others
+/// show nothing.
 pub struct Free<'r, B> {
     spec: &'r TrainSpec,
     batches: B,
@@ -227,10 +233,11 @@ impl<B: Iterator<Item = Batch>> Iterator for Free<'_, B> {
     }
 }
 
-/// Runs all sides, `from` where training was left, or from the seed's initial weights: the real side from its own weights, the integer side from those
-/// that the secure side opens, batches from the next one on. `start_secure` starts secure run 0 or 1, which must draw different coins; one at a time, for
-/// their data is large. `progress` hears of steps done: [`RUNS`] times `config.steps` in all. The first secure run may end early, and the others then
-/// end where it did.
+/// Runs all sides, `from` where training was left, or from the seed's initial weights: the real side from its own
+/// weights, the integer side from those that the secure side opens, batches from the next one on. `start_secure` starts
+/// secure run 0 or 1, which must draw different coins; one at a time, for their data is large. `progress` hears of
+/// steps done: [`RUNS`] times `config.steps` in all. The first secure run may end early, and the others then end where
+/// it did.
 ///
 /// # Errors
 /// A side that cannot go on.
@@ -263,7 +270,7 @@ pub fn run<S: Trains>(
         data,
         plan: &plan,
         sample: sample(&test)?,
-        judge: Judge::new(config, vec![Box::new(Range::new(config))], 0),
+        judge: Judge::new(config, vec![Box::new(Encodings::new(config, None)?), Box::new(Range::new(config))], 0),
         divergence: Divergence::new(SIDES, spec),
         curve: Vec::new(),
         spent: [Spent::default(); 3],
@@ -332,7 +339,6 @@ impl Plain<'_> {
             self.done += 1;
             progress(1);
         }
-        drop(run);
         self.point(opened, real)
     }
 

@@ -1,4 +1,5 @@
-//! One evaluation of an output head on given logits: by the three parties, and by the integer model on the coins that they drew.
+//! One evaluation of an output head on given logits: by the three parties, and by the integer model on the coins that
+//! they drew.
 
 use crate::error::Error;
 use crate::side::secure::{failed, tape};
@@ -21,7 +22,8 @@ pub struct HeadTrace {
 }
 
 impl HeadTrace {
-    /// Evaluates the head of `spec` on `logits`, (rows, classes), scale f. With `insecure_seed` the parties' randomness follows from it.
+    /// Evaluates the head of `spec` on `logits`, (rows, classes), scale f. With `insecure_seed` the parties' randomness
+    /// follows from it.
     ///
     /// # Errors
     /// Shapes or labels that do not fit; parties that cannot go on.

@@ -1,4 +1,5 @@
-//! Lock-step: at each step all sides start from the same opened weights and velocities, and every probed tensor is compared.
+//! Lock-step: at each step all sides start from the same opened weights and velocities, and every probed tensor is
+//! compared.
 
 use super::distances::Distances;
 use super::training::Training;
@@ -20,8 +21,9 @@ use fixtures::Dataset;
 use reference::fixed::{Parameters, Tape};
 use reference::spec::{Rounding, TrainSpec};
 
-/// The traces of a lock-step run: the tested side draws its coins, the integer side replays them, and both start each step from what the tested side
-/// opened. The run is over with the batches, or with the first step that a side does not finish.
+/// The traces of a lock-step run: the tested side draws its coins, the integer side replays them, and both start each
+/// step from what the tested side opened. The run is over with the batches, or with the first step that a side does not
+/// finish.
 pub struct Lockstep<'r, S, B> {
     spec: &'r TrainSpec,
     batches: B,
@@ -62,7 +64,8 @@ impl<'r, S: Opens, B: Iterator<Item = Batch>> Lockstep<'r, S, B> {
         (&mut self.real, self.tested)
     }
 
-    /// One step of all sides. One that the tested side does not finish is told in the trace, as what it started from is of interest.
+    /// One step of all sides. One that the tested side does not finish is told in the trace, as what it started from is
+    /// of interest.
     fn take(&mut self, batch: Batch) -> Result<Trace, Error> {
         let start = match self.start.take() {
             Some(start) => start,
@@ -137,8 +140,8 @@ pub struct Findings {
     pub steps: usize,
 }
 
-/// Runs `config.steps` steps and judges each. `seen` is given every step after that, and whether any check has failed by then; a step that the tested
-/// side did not finish as well, before the run ends with the error.
+/// Runs `config.steps` steps and judges each. `seen` is given every step after that, and whether any check has failed
+/// by then; a step that the tested side did not finish as well, before the run ends with the error.
 ///
 /// # Errors
 /// A side that cannot go on; a name for `--probe` that no tensor has.
@@ -152,7 +155,7 @@ pub fn run<S: Opens>(
     let config = &Config { engine: (engine != SIDES[2]).then_some(engine), ..config.clone() };
     let spec = &config.spec;
     let elements = comparison::elements(spec).saturating_mul(config.steps as u64);
-    let mut judge = Judge::new(config, judge::all(config), elements);
+    let mut judge = Judge::new(config, judge::all(config, Some(&data.train))?, elements);
     let mut training = Training::new([SIDES[0], SIDES[1], engine], spec);
     let (mut distances, mut budgets) = (Distances::default(), Vec::new());
     let start = (0, generate::initial(spec, config.seed)?);

@@ -1,7 +1,8 @@
-//! The rule by which the source paper's code answers divergence (`--restart-on-divergence`): if, at the end of an epoch or later, a loss exceeds 100 or
-//! the accuracy is at chance (there: below 11 %, for ten balanced classes), training ends there and starts again from other initial weights at half the
-//! learning rate. Judged on what a free run opens of the secure side;
-//! an infinite loss is no divergence, as the heads with a threshold have one for every row whose true logit they cut off.
+//! The rule by which the source paper's code answers divergence (`--restart-on-divergence`): if, at the end of an epoch
+//! or later, a loss exceeds 100 or the accuracy is at chance (there: below 11 %, for ten balanced classes), training
+//! ends there and starts again from other initial weights at half the learning rate. Judged on what a free run opens of
+//! the secure side; an infinite loss is no divergence, as the heads with a threshold have one for every row whose true
+//! logit they cut off.
 
 use crate::chance::Chance;
 use crate::check::Outcome;
@@ -25,21 +26,23 @@ pub fn breaks(step: usize, epoch: usize, chance: &Chance, loss: Option<f64>, acc
     Some(format!("step {step}: loss {loss:.1} exceeds 100"))
 }
 
-/// Why the rule restarts, if it does: the first point of the curve that breaks it, or the accuracy of the parties' own arithmetic at the end of a run,
-/// which has wrapped where f64 on the same weights has not.
+/// Why the rule restarts, if it does: the first point of the curve that breaks it, or the accuracy of the parties' own
+/// arithmetic at the end of a run, which has wrapped where f64 on the same weights has not.
 pub fn reason(curve: &[Point], accuracy: f64, epoch: usize, chance: &Chance) -> Option<String> {
     let point = |p: &Point| breaks(p.step, epoch, chance, p.loss.and_then(|l| l.1), p.accuracy.1);
     curve.iter().find_map(point).or_else(|| curve.last().and_then(|p| breaks(p.step, epoch, chance, None, accuracy)))
 }
 
-/// The run that replaces one that diverged: half the learning rate, the next seed. `None` if fixed point cannot represent the rate.
+/// The run that replaces one that diverged: half the learning rate, the next seed. `None` if fixed point cannot
+/// represent the rate.
 pub fn next(config: &Config) -> Option<Config> {
     let mut next = Config { seed: config.seed.wrapping_add(1), ..config.clone() };
     next.spec.sgd.learning_rate /= 2.0;
     next.spec.validate().is_ok().then_some(next)
 }
 
-/// The rule's own line among the checks: it holds unless every rate diverges. `ended` are the attempts that did, in words.
+/// The rule's own line among the checks: it holds unless every rate diverges. `ended` are the attempts that did, in
+/// words.
 pub fn outcome(config: &Config, ended: &[String], gave_up: bool) -> Outcome {
     let rate = config.spec.sgd.learning_rate;
     let attempts: String = ended.iter().map(|e| format!("\n  {e}")).collect();

@@ -66,7 +66,8 @@ fn spent(cost: &Cost, seconds: f64) -> Spent {
 }
 
 impl Secure {
-    /// Starts the parties; without a seed their randomness is the operating system's. `record` hands out tensors and coins of each step.
+    /// Starts the parties; without a seed their randomness is the operating system's. `record` hands out tensors and
+    /// coins of each step.
     ///
     /// # Errors
     /// A specification or machine that the engine cannot work with.

@@ -1,7 +1,7 @@
 //! One training step as a file that anybody can run again, anywhere (`--save-step`, `--save-failure`).
 //!
-//! The file is JSON. It holds what the step started from (specification, rows, labels, opened parameters), the coins that the parties drew, and the
-//! failures for which it was written. Integers are units.
+//! The file is JSON. It holds what the step started from (specification, rows, labels, opened parameters), the coins
+//! that the parties drew, and the failures for which it was written. Integers are units.
 
 use super::Trace;
 use crate::compare::real;
@@ -219,8 +219,8 @@ impl StepFile {
         Ok(tape)
     }
 
-    /// The step on some of its rows and classes, both in order, without coins: theirs were for all. `None` if a row's label is not
-    /// among the classes, or what is left cannot be trained.
+    /// The step on some of its rows and classes, both in order, without coins: theirs were for all. `None` if a row's
+    /// label is not among the classes, or what is left cannot be trained.
     pub fn part(&self, rows: &[usize], classes: &[usize]) -> Option<StepFile> {
         let label = |&r: &usize| classes.iter().position(|&c| c == self.labels[r]);
         let columns = |v: &[i64]| -> Vec<i64> {

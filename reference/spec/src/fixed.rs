@@ -1,5 +1,6 @@
 use crate::SpecError;
 use crate::fault::{Fault, planted};
+use crate::range::BitRange;
 use serde::{Deserialize, Serialize};
 
 /// How a truncation rounds.
@@ -104,16 +105,16 @@ impl FixedSpec {
         (log2_e * f64::from(1u32 << (31 - self.fraction_bits))).round() as i64
     }
 
-    /// Range (lo, hi) of the sum of `classes` exponentials, section 7: the sum is in [2^lo, 2^hi) units. `None` if that
-    /// does not fit the value width; the general range must be used instead.
-    pub fn exp_sum_range(&self, classes: usize) -> Option<(u32, u32)> {
+    /// The range of the sum of `classes` exponentials, in units, section 7. `None` if it does not fit the value width; the
+    /// [full range](Self::full_range) must be used instead.
+    pub fn exp_sum_range(&self, classes: usize) -> Option<BitRange> {
         let hi = self.fraction_bits + (usize::BITS - classes.leading_zeros());
-        (hi < self.value_bits).then_some((self.fraction_bits, hi))
+        (hi < self.value_bits).then_some(BitRange::new(self.fraction_bits, hi))
     }
 
-    /// Range (lo, hi) of any positive ordinary value, section 7.
-    pub const fn full_range(&self) -> (u32, u32) {
-        (0, self.value_bits - 1)
+    /// The range of any ordinary value that is not negative, in units, section 7.
+    pub const fn full_range(&self) -> BitRange {
+        BitRange::new(0, self.value_bits - 1)
     }
 }
 
@@ -142,11 +143,15 @@ mod tests {
     #[test]
     fn a_sum_of_exponentials_lies_in_its_range_or_the_range_is_refused() {
         let fixed = FixedSpec { fraction_bits: 16, value_bits: 21 };
-        assert_eq!(fixed.exp_sum_range(2), Some((16, 18)));
-        assert_eq!(fixed.exp_sum_range(15), Some((16, 20)), "15 * 2^16 < 2^20 <= the largest ordinary value");
+        assert_eq!(fixed.exp_sum_range(2), Some(BitRange::new(16, 18)));
+        assert_eq!(
+            fixed.exp_sum_range(15),
+            Some(BitRange::new(16, 20)),
+            "15 * 2^16 < 2^20 <= the largest ordinary value"
+        );
         assert_eq!(fixed.exp_sum_range(16), None, "16 * 2^16 = 2^20 is no ordinary value");
         for classes in 1..4096usize {
-            let (lo, hi) = FixedSpec::default().exp_sum_range(classes).unwrap();
+            let BitRange { lo, hi } = FixedSpec::default().exp_sum_range(classes).unwrap();
             let most = (classes as i64) << 16;
             assert!((1 << lo) <= most && most < 1 << hi && most >= 1 << (hi - 1), "{classes}: 2^{lo}..2^{hi}");
         }

@@ -27,12 +27,14 @@ mod fixed;
 mod head;
 mod network;
 mod probe;
+mod range;
 mod sgd;
 
 pub use fixed::{FixedSpec, Rounding};
 pub use head::Head;
 pub use network::NetworkSpec;
 pub use probe::{HeadPoint, ProbePoint};
+pub use range::BitRange;
 pub use sgd::{SgdSpec, SgdUnits};
 
 use fault::{Fault, planted};

@@ -18,7 +18,7 @@ use super::normalise::{Normalised, normalise};
 use super::truncate::{self, trunc};
 use super::{Arithmetic, ModelError, Unreduced};
 use spec::constants::DIV_A2;
-use spec::{FixedSpec, Rounding};
+use spec::{BitRange, FixedSpec, Rounding};
 
 /// Bound on |u w / 2^59 - 1|; proven.
 pub const fn inverse_relative_error(rounding: Rounding) -> f64 {
@@ -57,7 +57,7 @@ pub fn inverse(a: &mut Arithmetic, at: &str, u: &[i64]) -> Result<Vec<i64>, Mode
     trunc(a, &name("w16"), &grown(&w8, &e8), 29)
 }
 
-/// x / s at scale f: row `i` of `x` (`x.len() / s.len()` elements, any common scale) over `s[i]`, whose range is (lo, hi).
+/// x / s at scale f: row `i` of `x` (`x.len() / s.len()` elements, any common scale) over `s[i]`, which is in `range`.
 ///
 /// Also returns the normalisation of `s`, which knows where it is empty.
 ///
@@ -68,7 +68,7 @@ pub fn quotient(
     at: &str,
     x: &[i64],
     s: &[i64],
-    range: (u32, u32),
+    range: BitRange,
 ) -> Result<(Vec<i64>, Normalised), ModelError> {
     let n = normalise(a, &format!("{at}/normalise"), s, range);
     let w = inverse(a, at, &n.scaled)?;
@@ -85,11 +85,11 @@ pub fn quotient(
     Ok((q, n))
 }
 
-/// 1 / s at scale f, for `s` at scale f in the range (lo, hi). Up to 2^2f units, so not an ordinary value for the smallest `s`.
+/// 1 / s at scale f, for `s` at scale f in `range`. Up to 2^2f units, so not an ordinary value for the smallest `s`.
 ///
 /// # Errors
 /// Those of [`trunc`].
-pub fn reciprocal(a: &mut Arithmetic, at: &str, s: &[i64], range: (u32, u32)) -> Result<Vec<i64>, ModelError> {
+pub fn reciprocal(a: &mut Arithmetic, at: &str, s: &[i64], range: BitRange) -> Result<Vec<i64>, ModelError> {
     let n = normalise(a, &format!("{at}/normalise"), s, range);
     let w = inverse(a, at, &n.scaled)?;
     // N <= 2^30 and w <= 2^29 (1 + 2^-25): below 2^60.
@@ -129,7 +129,7 @@ mod tests {
             let s = positive_values(if f == 16 { 20 } else { 14 });
             for (rounding, coins) in roundings() {
                 let mut world = World { coins, ..World::with_fraction_bits(rounding, f) };
-                let r = reciprocal(&mut world.arithmetic(), "t", &s, (0, 31)).unwrap();
+                let r = reciprocal(&mut world.arithmetic(), "t", &s, BitRange::new(0, 31)).unwrap();
                 let mut share = (0.0, 0);
                 for (&s, r) in s.iter().zip(r) {
                     let exact = 2f64.powi(2 * f as i32) / s as f64;
@@ -150,7 +150,7 @@ mod tests {
                 let mut world = World { coins, ..World::with_fraction_bits(rounding, f) };
                 let numerators = |&s: &i64| [1, s / 3, s - 1];
                 let x: Vec<i64> = s.iter().flat_map(numerators).collect();
-                let (q, _) = quotient(&mut world.arithmetic(), "t", &x, &s, (0, 31)).unwrap();
+                let (q, _) = quotient(&mut world.arithmetic(), "t", &x, &s, BitRange::new(0, 31)).unwrap();
                 let error =
                     |(i, q): (usize, &i64)| (*q as f64 - x[i] as f64 * 2f64.powi(f as i32) / s[i / 3] as f64).abs();
                 let worst = q.iter().enumerate().map(error).fold(0.0, f64::max);
@@ -167,10 +167,10 @@ mod tests {
     #[test]
     fn zero_over_zero_is_zero_and_says_empty() {
         let mut world = World::new(Rounding::Probabilistic);
-        let (q, n) = quotient(&mut world.arithmetic(), "t", &[0, 0, 3, 4], &[0, 7], (0, 31)).unwrap();
+        let (q, n) = quotient(&mut world.arithmetic(), "t", &[0, 0, 3, 4], &[0, 7], BitRange::new(0, 31)).unwrap();
         assert_eq!((&q[..2], n.empty, world.monitor.total()), (&[0, 0][..], vec![1, 0], 0));
-        assert_eq!(quotient(&mut world.arithmetic(), "t", &[], &[], (0, 31)).unwrap().0, []);
-        quotient(&mut world.arithmetic(), "t", &[8, -1], &[7, 7], (0, 31)).unwrap();
+        assert_eq!(quotient(&mut world.arithmetic(), "t", &[], &[], BitRange::new(0, 31)).unwrap().0, []);
+        quotient(&mut world.arithmetic(), "t", &[8, -1], &[7, 7], BitRange::new(0, 31)).unwrap();
         assert_eq!(world.monitor.counts()["t/quotient"], 2, "0 <= x <= s is required");
     }
 
@@ -180,7 +180,7 @@ mod tests {
             let rounding = Rounding::ALL[which];
             let mut world = World { coins: crate::fixed::Coins::seeded(seed), ..World::new(rounding) };
             let x = (part * s as f64) as i64;
-            let (q, _) = quotient(&mut world.arithmetic(), "t", &[x], &[s], (0, 31)).unwrap();
+            let (q, _) = quotient(&mut world.arithmetic(), "t", &[x], &[s], BitRange::new(0, 31)).unwrap();
             let error = (q[0] as f64 - x as f64 * 65536.0 / s as f64).abs();
             prop_assert!(error <= quotient_error_units(world.fixed, rounding), "{x} / {s} = {}", q[0]);
         }

@@ -12,7 +12,7 @@ use super::exponential::exp;
 use super::logarithm::log;
 use super::{Arithmetic, ModelError, Probe};
 use ndarray::Array2;
-use spec::{Head, HeadPoint, ProbePoint};
+use spec::{BitRange, Head, HeadPoint, ProbePoint};
 
 /// What a head answers, in units.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -258,7 +258,7 @@ fn reciprocals(
 }
 
 /// The range of S that normalisation is told.
-fn sum_range(a: &Arithmetic, head: Head, classes: usize) -> (u32, u32) {
+fn sum_range(a: &Arithmetic, head: Head, classes: usize) -> BitRange {
     match head {
         Head::Softmax => a.fixed.exp_sum_range(classes).unwrap_or(a.fixed.full_range()),
         _ => a.fixed.full_range(),

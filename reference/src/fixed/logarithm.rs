@@ -14,7 +14,7 @@ use super::normalise::normalise;
 use super::truncate::{self, trunc};
 use super::{Arithmetic, ModelError, Unreduced};
 use spec::constants::{LN_2, LOG_L0, LOG_L1, LOG_L2, LOG_L3, LOG_L4, LOG_L5, LOG_L6, LOG_L7, LOG_L8};
-use spec::{FixedSpec, Rounding};
+use spec::{BitRange, FixedSpec, Rounding};
 
 /// Largest distance of the polynomial with its rounded coefficients from ln(1.5 + v); measured on a grid of 2^20 points.
 pub const FIT_ERROR: f64 = 1.774e-7;
@@ -25,11 +25,11 @@ pub const fn error_units(fixed: FixedSpec, rounding: Rounding) -> f64 {
     (FIT_ERROR + 0.502 * h / (1u64 << 20) as f64) * fixed.one() as f64 + h
 }
 
-/// log of every element, whose range is (lo, hi).
+/// log of every element, which is in `range`.
 ///
 /// # Errors
 /// Those of [`trunc`].
-pub fn log(a: &mut Arithmetic, s: &[i64], range: (u32, u32)) -> Result<Vec<i64>, ModelError> {
+pub fn log(a: &mut Arithmetic, s: &[i64], range: BitRange) -> Result<Vec<i64>, ModelError> {
     let f = a.fixed.fraction_bits;
     let n = normalise(a, "loss/log/normalise", s, range);
     let times = |x: &[i64], y: &[i64]| Unreduced::new(x.iter().zip(y).map(|(&x, &y)| i128::from(x) * i128::from(y)));
@@ -83,7 +83,7 @@ mod tests {
             let s = positive_values(if f == 16 { 20 } else { 14 });
             for (rounding, coins) in roundings() {
                 let mut world = World { coins, ..World::with_fraction_bits(rounding, f) };
-                let result = log(&mut world.arithmetic(), &s, (0, 31)).unwrap();
+                let result = log(&mut world.arithmetic(), &s, BitRange::new(0, 31)).unwrap();
                 let unit = 2f64.powi(-(f as i32));
                 let mut worst = (0.0, 0);
                 for (&s, r) in s.iter().zip(result) {
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn one_and_zero() {
         let mut world = World::new(Rounding::Nearest);
-        let l = log(&mut world.arithmetic(), &[1 << 16, 0, 1], (0, 31)).unwrap();
+        let l = log(&mut world.arithmetic(), &[1 << 16, 0, 1], BitRange::new(0, 31)).unwrap();
         assert_eq!(l[1], l[2], "0 counts as one unit");
         assert!(l[0].abs() <= 1, "log 1 = {}", l[0]);
     }

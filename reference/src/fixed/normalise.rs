@@ -7,6 +7,7 @@
 
 use super::Arithmetic;
 use super::compare::sign;
+use spec::BitRange;
 
 /// A column of normalised operands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +22,9 @@ pub struct Normalised {
     pub empty: Vec<i64>,
 }
 
-/// Normalises every element of `s` for the range (lo, hi), under the name `at`.
-pub fn normalise(a: &mut Arithmetic, at: &str, s: &[i64], (lo, hi): (u32, u32)) -> Normalised {
+/// Normalises every element of `s`, all in `range`, under the name `at`.
+pub fn normalise(a: &mut Arithmetic, at: &str, s: &[i64], range: BitRange) -> Normalised {
+    let BitRange { lo, hi } = range;
     let value_bits = a.fixed.value_bits;
     // Inside this range every operand s - 2^j is ordinary.
     let allowed = (if lo == 0 { 0 } else { 1i128 << lo })..=(1i128 << hi) - 1;
@@ -57,8 +59,9 @@ mod tests {
     #[test]
     fn every_power_of_two_and_its_neighbours() {
         let mut world = World::new(Nearest);
-        for range in [(0, 31), (0, 20), (16, 20), (16, 17)] {
-            for j in range.0..range.1 {
+        for (lo, hi) in [(0, 31), (0, 20), (16, 20), (16, 17)] {
+            let range = BitRange::new(lo, hi);
+            for j in lo..hi {
                 for s in [1 << j, (1 << j) + 1, (1 << (j + 1)) - 1].map(|s: i64| s.min((1 << (j + 1)) - 1)) {
                     let n = normalise(&mut world.arithmetic(), "n", &[s], range);
                     assert_eq!((n.factor[0], n.leading[0], n.empty[0]), (1 << (30 - j), j.into(), 0), "{s} {range:?}");
@@ -66,7 +69,7 @@ mod tests {
                 }
             }
         }
-        let zero = normalise(&mut world.arithmetic(), "n", &[0], (0, 31));
+        let zero = normalise(&mut world.arithmetic(), "n", &[0], BitRange::new(0, 31));
         assert_eq!((zero.factor[0], zero.scaled[0], zero.leading[0], zero.empty[0]), (1 << 30, 1 << 30, 0, 1));
         assert_eq!(world.monitor.total(), 0);
     }
@@ -74,8 +77,8 @@ mod tests {
     #[test]
     fn what_is_outside_the_range_is_reported() {
         let mut world = World::new(Nearest);
-        normalise(&mut world.arithmetic(), "n", &[-1, 1 << 31, i64::MIN, 5], (0, 31));
-        normalise(&mut world.arithmetic(), "m", &[65535, 65536, 1 << 20], (16, 20));
+        normalise(&mut world.arithmetic(), "n", &[-1, 1 << 31, i64::MIN, 5], BitRange::new(0, 31));
+        normalise(&mut world.arithmetic(), "m", &[65535, 65536, 1 << 20], BitRange::new(16, 20));
         let seen: Vec<_> = world.monitor.violations().iter().map(|v| (v.operation.as_str(), v.index)).collect();
         assert_eq!(seen, [("n", 0), ("n", 1), ("n", 2), ("m", 0), ("m", 2)]);
     }

@@ -8,7 +8,7 @@ use crate::buffer::erase;
 use crate::clock::Phase;
 use crate::cost::Spent;
 use crate::error::{Error, Result};
-use crate::fault::{Fault, planted};
+use crate::fault::faulty;
 use crate::nn::dense::LayerShare;
 use crate::nn::{heads, train};
 use crate::party::{Party, Record};
@@ -246,9 +246,9 @@ impl Worker {
             return Err(Error::misuse(format!("row {bad} of a data set of {rows}")));
         }
         let before = self.party.spent();
-        for (k, rows) in batches.iter().enumerate() {
-            let stale = planted(Fault::StaleBatch) && k > 0 && k + 1 == batches.len();
-            let (x, y) = (x.gather(if stale { &batches[k - 1] } else { rows }), y.gather(rows));
+        for rows in batches {
+            let images = faulty!(StaleBatch => crate::fault::batch::stale(batches, rows), rows);
+            let (x, y) = (x.gather(images), y.gather(rows));
             self.party.run(train::step(&self.party, &self.spec, &mut self.layers, Left::from(&x), &y))?;
         }
         Ok(self.party.spent().since(&before))

@@ -1,14 +1,15 @@
 //! Plain loops, compiled for the vectors that the selected kernel may use.
 //!
-//! The element-wise passes of the protocols are ordinary safe loops; built for the baseline processor they would use 128-bit vectors
-//! without a 64-bit multiplication. A function defined in `wide_fn!` is compiled for wider ones as well, and [`wide`] does the same for a
-//! closure of a line or two. The result is the same on every path.
+//! The element-wise passes of the protocols are ordinary safe loops; built for the baseline processor they would use
+//! 128-bit vectors without a 64-bit multiplication. A function defined in `wide_fn!` is compiled for wider ones as
+//! well, and [`wide`] does the same for a closure of a line or two. The result is the same on every path.
 
 #![allow(unsafe_code)]
 
 use super::Kernel;
 
-/// A loop to be compiled for several processors. `run` must be `#[inline(always)]`, or it is compiled for the baseline only.
+/// A loop to be compiled for several processors. `run` must be `#[inline(always)]`, or it is compiled for the baseline
+/// only.
 pub trait Pass {
     /// What the loop gives.
     type Output;
@@ -42,8 +43,8 @@ pub fn run_wide<P: Pass>(pass: P) -> P::Output {
     pass.run()
 }
 
-/// Runs a short closure, compiled for wide vectors. The compiler inlines a closure of a line or two; a longer one it leaves outside, built for the
-/// baseline processor: use `wide_fn!` for that.
+/// Runs a short closure, compiled for wide vectors. The compiler inlines a closure of a line or two; a longer one it
+/// leaves outside, built for the baseline processor: use `wide_fn!` for that.
 #[inline(always)]
 pub fn wide<R>(f: impl FnOnce() -> R) -> R {
     struct Closure<F>(F);
@@ -59,10 +60,13 @@ pub fn wide<R>(f: impl FnOnce() -> R) -> R {
 
 /// Defines a function whose body is compiled for wide vectors.
 macro_rules! wide_fn {
-    ($(#[$attribute:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $output:ty)? $body:block) => {
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $output:ty)? $body:block
+    ) => {
         $(#[$attribute])*
         #[allow(clippy::too_many_arguments, clippy::type_complexity)]
-        fn $name($($argument: $type),*) $(-> $output)? {
+        $visibility fn $name($($argument: $type),*) $(-> $output)? {
             struct Arguments<T>(T);
             impl $crate::kernel::Pass for Arguments<($($type,)*)> {
                 type Output = $crate::kernel::wide_fn!(@ $($output)?);

@@ -73,9 +73,12 @@ mod tests {
     use crate::engine::{Engine, EngineConfig};
     use crate::id::{Neighbour, PartyId};
     use crate::net::memory::network_over;
+    use crate::net::queue::QueueChannel;
     use crate::opened::ParameterUnits;
     use crate::testing::parameters;
     use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     fn config(deadline: Duration) -> EngineConfig {
         let spec = TrainSpec {
@@ -96,6 +99,10 @@ mod tests {
             Some((change, party, neighbour, at)) if (party, neighbour) == (from, n) => tampered(to, change, at),
             _ => to,
         });
+        trained_over(&config, ends)
+    }
+
+    fn trained_over(config: &EngineConfig, ends: [QueueChannel; 3]) -> crate::Result<ParameterUnits> {
         let units = |n: usize| (0..n as i64).map(|i| i * 7919 % 9001 - 4500).collect::<Vec<_>>();
         let mut engine = Engine::start_over(config.clone(), ends)?;
         engine.load(&parameters(&config.spec.network, units))?;
@@ -103,21 +110,47 @@ mod tests {
         engine.parameters()
     }
 
-    /// All links take turns over the messages of a step.
-    fn link(at: u64) -> (PartyId, Neighbour) {
-        (PartyId::ALL[at as usize % 3], Neighbour::BOTH[at as usize / 3 % 2])
+    /// A queue that counts the messages on their way to `to`.
+    fn counted(to: Sender, count: Arc<AtomicU64>) -> Sender {
+        let (sender, items) = queue();
+        std::thread::spawn(move || {
+            for item in items {
+                count.fetch_add(u64::from(matches!(item, Item::Message(_))), Ordering::SeqCst);
+                if to.send(item).is_err() {
+                    return;
+                }
+            }
+        });
+        sender
     }
 
-    /// Fewer messages than any link of this step has.
-    const MESSAGES: u64 = 15;
+    /// Early, middle and late messages of every link, set-up included. The last one is none of them: nothing waits for what comes after it.
+    fn places() -> Vec<(PartyId, Neighbour, u64)> {
+        let counts: Vec<_> = PartyId::ALL
+            .into_iter()
+            .flat_map(|party| Neighbour::BOTH.map(|n| (party, n, Arc::new(AtomicU64::new(0)))))
+            .collect();
+        let config = config(Duration::from_secs(30));
+        let ends = network_over(config.deadline, |from, n, to| {
+            let (.., count) = counts.iter().find(|(party, link, _)| (*party, *link) == (from, n)).expect("every link");
+            counted(to, Arc::clone(count))
+        });
+        trained_over(&config, ends).unwrap();
+        let sent = |count: &AtomicU64| count.load(Ordering::SeqCst);
+        // Party 1 says nothing to party 2 after the set-up.
+        let used: Vec<_> = counts.iter().filter(|(.., count)| sent(count) > 2).collect();
+        assert!(used.len() >= 5, "links that are used in a step: {counts:?}");
+        let of = |count: u64| std::collections::BTreeSet::from([0, 1, count / 2, count - 2]);
+        used.iter().flat_map(|(party, n, count)| of(sent(count)).into_iter().map(|at| (*party, *n, at))).collect()
+    }
 
     #[test]
     fn a_message_that_is_missing_doubled_moved_or_short_ends_the_computation() {
-        for at in 0..MESSAGES {
-            let (party, n) = link(at);
+        for (party, n, at) in places() {
             for change in [Change::Drop, Change::Repeat, Change::Reorder, Change::Cut] {
                 let done = trained(Some((change, party, n, at)), Duration::from_millis(500));
-                let error = done.err().unwrap_or_else(|| panic!("{change:?} of message {at} from {party} unnoticed"));
+                let link = format!("message {at} from {party} to its {n:?}");
+                let error = done.err().unwrap_or_else(|| panic!("{change:?} of {link} unnoticed"));
                 assert!(!error.to_string().contains('\n'), "{error}");
             }
         }
@@ -126,8 +159,7 @@ mod tests {
     #[test]
     fn a_message_that_comes_late_changes_nothing() {
         let right = trained(None, Duration::from_secs(30)).unwrap();
-        for at in [0, 4, 9] {
-            let (party, n) = link(at);
+        for (party, n, at) in places() {
             let late = (Change::Delay(Duration::from_millis(30)), party, n, at);
             assert_eq!(trained(Some(late), Duration::from_secs(30)).unwrap(), right);
         }
@@ -137,14 +169,14 @@ mod tests {
     fn a_changed_word_is_an_error_or_another_result_or_means_nothing() {
         let right = trained(None, Duration::from_secs(30)).unwrap();
         let (mut seen, mut meant_nothing) = (0, 0);
-        for at in 1..MESSAGES {
-            let (party, n) = link(at);
-            match trained(Some((Change::Flip(40 + at as u32), party, n, at)), Duration::from_secs(5)) {
+        for (party, n, at) in places() {
+            match trained(Some((Change::Flip(at as u32 % 4), party, n, at)), Duration::from_secs(5)) {
                 Ok(same) if same == right => meant_nothing += 1,
                 _ => seen += 1,
             }
         }
-        // Bits beyond the end of a bit vector mean nothing, and a coin that falls the other way is as good as another.
+        // Bits beyond the end of a short bit vector mean nothing, so a low bit is changed; the lowest bits of a number that is truncated next mean
+        // little, and a coin that falls the other way is as good as another.
         assert!(seen > meant_nothing, "{seen} seen, {meant_nothing} without effect");
     }
 }

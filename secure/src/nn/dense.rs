@@ -1,7 +1,7 @@
 //! A dense layer and ReLU: sections 4 and 11 of the arithmetic.
 
 use crate::error::{Error, Result};
-use crate::fault::{Fault, planted};
+use crate::fault::faulty;
 use crate::party::Party;
 use crate::protocol::compare::sign;
 use crate::protocol::matmul::{Left, Matrix, matmul_parts};
@@ -24,7 +24,7 @@ pub struct LayerShare {
     pub bias_velocity: Share,
 }
 
-/// trunc(x W + (b << f), f), (batch, out): one truncated product.
+/// The pre-activations trunc(x W + (b << f), f), (batch, out), scale f: one truncated product.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
@@ -37,48 +37,44 @@ pub async fn forward(p: &Party, x: Left<'_>, layer: &LayerShare, name: &str) -> 
     }
     for row in z.0.part.chunks_exact_mut(cols.max(1)) {
         // The product is doubled.
-        let shift = 1 + if planted(Fault::BiasShift) { 0 } else { f };
+        let shift = faulty!(BiasShift => 1, 1 + f);
         row.iter_mut().zip(&layer.bias.own).for_each(|(z, b)| *z = z.wrapping_add(b << shift));
     }
     let z = truncate_doubled(p, z, f, name).await?;
-    Ok(if planted(Fault::Unit) { z.plus_public(p.id, 1) } else { z })
+    Ok(faulty!(Unit => z.plus_public(p.id, 1), z))
 }
 
-/// (mask, ReLU): mask = \[z > 0\] as ring elements, ReLU(z) = mask z.
+/// The mask \[z > 0\] as ring elements, and ReLU(z) = mask z, both in the shape of z.
 ///
 /// # Errors
 /// Those of the transport.
 pub async fn relu(p: &Party, z: &Share) -> Result<(Share, Share)> {
     let (rows, cols) = z.shape();
     let z = z.clone().reshape(1, rows * cols);
-    let mut below = z.map(u64::wrapping_neg);
-    if planted(Fault::ReluAtZero) {
-        below = below.plus_public(p.id, -1);
-    }
+    let below = z.map(u64::wrapping_neg);
+    let below = faulty!(ReluAtZero => below.plus_public(p.id, -1), below);
     let positive = sign(p, &below).await?;
     let (mask, value) = select_with_bit(p, &positive, &z).await?;
     Ok((mask.reshape(rows, cols), value.reshape(rows, cols)))
 }
 
-/// mask * trunc(g W^T, f): the gradient with respect to the pre-activations of the layer below.
+/// The gradient with respect to the pre-activations of the layer below: mask * trunc(g W^T, f), (batch, in), scale f.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
 pub async fn backward(p: &Party, g: &Share, layer: &LayerShare, mask: &Share, name: &str) -> Result<Share> {
     let weights = Matrix::from(&layer.weights);
-    let parts = matmul_parts(p, g, if planted(Fault::NotTransposed) { weights } else { weights.t() })?;
+    let parts = matmul_parts(p, g, faulty!(NotTransposed => weights, weights.t()))?;
     let through = truncate_doubled(p, parts, p.fixed.fraction_bits, name).await?;
-    if planted(Fault::MaskForgotten) {
-        return Ok(through);
-    }
-    multiply(p, mask, &through).await
+    faulty!(MaskForgotten => Ok(through), multiply(p, mask, &through).await)
 }
 
-/// dW = x^T g, unreduced, as additive parts of its double; db = column sums of g.
+/// The gradients of weights and bias: dW = x^T g, (in, out), unreduced, as additive parts of its double, and db, the
+/// column sums of g, (1, out), scale f.
 ///
 /// # Errors
 /// Shapes do not fit.
 pub fn gradients(p: &Party, x: Left<'_>, g: &Share) -> Result<(Doubled, Share)> {
-    let db = g.sum_rows();
-    Ok((matmul_parts(p, x.t(), g)?, if planted(Fault::BiasGradient) { db.scale(0) } else { db }))
+    let db = faulty!(BiasGradient => g.sum_rows().scale(0), g.sum_rows());
+    Ok((matmul_parts(p, x.t(), g)?, db))
 }

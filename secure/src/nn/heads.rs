@@ -1,7 +1,8 @@
-//! The output heads: section 9 of the arithmetic, one function a head. Logits and labels (one-hot, scale 0) are (batch, classes).
+//! The output heads: section 9 of the arithmetic, one function a head. Logits and labels (one-hot, scale 0) are (batch,
+//! classes).
 
 use crate::error::{Error, Result};
-use crate::fault::{Fault, planted};
+use crate::fault::faulty;
 use crate::party::Party;
 use crate::protocol::argmax::maximum;
 use crate::protocol::compare::sign;
@@ -18,13 +19,13 @@ use spec::{Head, HeadPoint, ProbePoint};
 
 const AT: &str = "head/divide";
 
-/// The head's gradient and what probabilities and loss are made from.
+/// The head's gradient, and the shares from which probabilities and loss are made.
 pub struct HeadShare {
     /// G, (batch, classes), scale f.
     pub gradient: Share,
     /// Numerators of the probabilities.
     numerator: Share,
-    /// Their denominator, (batch, 1).
+    /// The denominator of the probabilities, (batch, 1).
     denominator: Share,
     /// Softmax: its own quotients are the probabilities.
     quotient: Option<Share>,
@@ -32,7 +33,7 @@ pub struct HeadShare {
     loss_operand: Share,
 }
 
-/// G for a batch.
+/// The gradient of the loss with respect to the logits of a batch, (batch, classes), scale f. `epsilon` is in units.
 ///
 /// # Errors
 /// Shapes differ; those of the transport.
@@ -54,12 +55,10 @@ fn probe(p: &Party, point: HeadPoint, share: &Share) {
 }
 
 async fn softmax(p: &Party, x: &Share, y: &Share) -> Result<HeadShare> {
-    let mut max = maximum(p, x).await?;
-    if planted(Fault::MaximumOfBatch) {
-        max = maximum(p, &max.transpose()).await?.broadcast(x.rows).transpose();
-    }
+    let max = maximum(p, x).await?;
+    let max = faulty!(MaximumOfBatch => maximum(p, &max.transpose()).await?.broadcast(x.rows).transpose(), max);
     probe(p, HeadPoint::Maximum, &max);
-    let d = if planted(Fault::NoMaximum) { x.clone() } else { x.clone().minus(&max.broadcast(x.cols))? };
+    let d = faulty!(NoMaximum => x.clone(), x.clone().minus(&max.broadcast(x.cols))?);
     let v = exponential(p, &d).await?;
     probe(p, HeadPoint::Exp, &v);
     let sum = v.sum_cols();
@@ -67,8 +66,9 @@ async fn softmax(p: &Party, x: &Share, y: &Share) -> Result<HeadShare> {
     let range = p.fixed.exp_sum_range(x.cols).unwrap_or(p.fixed.full_range());
     let prob = quotient(p, &v, &sum, range, AT).await?.quotient;
     probe(p, HeadPoint::Quotient, &prob);
+    let one = faulty!(LabelScale => p.fixed.one() / 2, p.fixed.one());
     Ok(HeadShare {
-        gradient: prob.clone().minus(&y.scale(p.fixed.one() >> u32::from(planted(Fault::LabelScale))))?,
+        gradient: prob.clone().minus(&y.scale(one))?,
         numerator: v,
         denominator: sum,
         quotient: Some(prob),
@@ -83,11 +83,11 @@ async fn relu_grad(p: &Party, x: &Share, y: &Share) -> Result<HeadShare> {
     probe(p, HeadPoint::Positive, &r);
     let sum = r.sum_cols();
     probe(p, HeadPoint::Sum, &sum);
-    let mut q = quotient(p, &r, &sum, p.fixed.full_range(), AT).await?.quotient;
-    if planted(Fault::ReluGradZero) {
+    let q = quotient(p, &r, &sum, p.fixed.full_range(), AT).await?.quotient;
+    let q = faulty!(ReluGradZero => {
         let empty = to_ring(p, &sign(p, &sum.clone().plus_public(p.id, -1).transpose()).await?).await?;
-        q.add_assign(&empty.transpose().scale(p.fixed.one() / cols as i64).broadcast(cols))?;
-    }
+        q.plus(&empty.transpose().scale(p.fixed.one() / cols as i64).broadcast(cols))?
+    }, q);
     probe(p, HeadPoint::Quotient, &q);
     Ok(HeadShare {
         gradient: q.minus(&y.scale(p.fixed.one()))?,
@@ -101,13 +101,11 @@ async fn relu_grad(p: &Party, x: &Share, y: &Share) -> Result<HeadShare> {
 async fn relu_prob(p: &Party, epsilon: i64, x: &Share, y: &Share) -> Result<HeadShare> {
     let (rows, cols) = x.shape();
     let flat = x.clone().reshape(1, rows * cols);
-    let epsilon = epsilon + i64::from(planted(Fault::EpsilonStrict)) - i64::from(planted(Fault::EpsilonDown));
+    let threshold = faulty!(EpsilonStrict => epsilon + 1, EpsilonDown => epsilon - 1, epsilon);
     // One batch of comparisons: [x > 0], then [x >= E] = NOT [x < E].
-    let signs = sign(p, &flat.map(u64::wrapping_neg).stack(&flat.clone().plus_public(p.id, -epsilon))?).await?;
-    let (mut positive, reached) = (signs.gather([0]), signs.gather([1]).not(p.id));
-    if planted(Fault::SumCut) {
-        positive = reached.clone();
-    }
+    let signs = sign(p, &flat.map(u64::wrapping_neg).stack(&flat.clone().plus_public(p.id, -threshold))?).await?;
+    let (positive, reached) = (signs.gather([0]), signs.gather([1]).not(p.id));
+    let positive = faulty!(SumCut => reached.clone(), positive);
     let (r, a, x_t) = try_join!(select(p, &positive, &flat), to_ring(p, &reached), dot_rows(p, x, y))?;
     let (r, a) = (r.reshape(rows, cols), a.reshape(rows, cols));
     thresholded(p, x_t, r, a, y).await
@@ -115,13 +113,13 @@ async fn relu_prob(p: &Party, epsilon: i64, x: &Share, y: &Share) -> Result<Head
 
 async fn relu_prob_cut(p: &Party, epsilon: i64, x: &Share, y: &Share) -> Result<HeadShare> {
     let (rows, cols) = x.shape();
-    let reached = above(p, x, if planted(Fault::ThresholdScale) { epsilon >> 8 } else { epsilon }).await?;
+    let reached = above(p, x, faulty!(ThresholdScale => epsilon >> 8, epsilon)).await?;
     let flat = x.clone().reshape(1, rows * cols);
     let ((a, r), x_t) = try_join!(select_with_bit(p, &reached, &flat), dot_rows(p, x, y))?;
     thresholded(p, x_t, r.reshape(rows, cols), a.reshape(rows, cols), y).await
 }
 
-/// What `relu-prob` and `relu-prob-cut` have in common, once r and a are known.
+/// The part that `relu-prob` and `relu-prob-cut` have in common, once r and a are known.
 async fn thresholded(p: &Party, x_t: Share, r: Share, a: Share, y: &Share) -> Result<HeadShare> {
     let one = p.fixed.one();
     probe(p, HeadPoint::Positive, &r);
@@ -151,8 +149,8 @@ async fn relu_eps(p: &Party, x: &Share, y: &Share) -> Result<HeadShare> {
     let (h, r_t) = try_join!(multiply(p, y, &a), dot_rows(p, y, &r))?;
     let sum = r.sum_cols().plus_public(p.id, cols as i64);
     probe(p, HeadPoint::Sum, &sum);
-    let gradient =
-        reciprocal_gradient(p, &sum, &r_t.plus_public(p.id, i64::from(!planted(Fault::Regulariser))), &a, &h).await?;
+    let z = faulty!(Regulariser => r_t, r_t.plus_public(p.id, 1));
+    let gradient = reciprocal_gradient(p, &sum, &z, &a, &h).await?;
     let regularised = r.plus_public(p.id, 1);
     Ok(HeadShare {
         gradient,
@@ -194,7 +192,8 @@ pub async fn probabilities(p: &Party, head: &HeadShare) -> Result<Share> {
     out.quotient.plus(&positive.from_public(p.id, 1).scale(uniform).broadcast(classes))
 }
 
-/// The loss of every row, (batch, 1), scale f, and whether it is finite (a bit, (batch, 1)); `None` if the head has no loss.
+/// The loss of every row, (batch, 1), scale f, and whether it is finite (a bit, (batch, 1)); `None` if the head has no
+/// loss.
 ///
 /// # Errors
 /// Those of the transport.

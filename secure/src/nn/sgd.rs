@@ -2,7 +2,7 @@
 
 use super::dense::LayerShare;
 use crate::error::Result;
-use crate::fault::{Fault, planted};
+use crate::fault::faulty;
 use crate::kernel::wide_fn;
 use crate::party::Party;
 use crate::protocol::truncate::{truncate, truncate_doubled};
@@ -17,19 +17,19 @@ wide_fn! {
     }
 }
 
-/// V <- trunc(M V - c dW 2^x, s), W <- W + V, for weights and bias of layer `l` side by side.
+/// Updates velocity and weights of layer `l`: V <- trunc(M V - c dW 2^x, s), W <- W + V, weights and bias side by side.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
 pub async fn update(p: &Party, l: usize, layer: &mut LayerShare, dw: Doubled, db: &Share, sgd: SgdUnits) -> Result<()> {
     let f = p.fixed.fraction_bits;
     let unreduced = |velocity: &Share, mut gradient: Doubled, extra_scale: u32| -> Doubled {
-        let mut momentum = sgd.momentum as u64;
-        if planted(Fault::MomentumTwice) {
-            momentum = ((u128::from(momentum) * u128::from(momentum)) >> sgd.shift) as u64;
-        }
-        let rate = (sgd.rate as u64) << u32::from(planted(Fault::BatchSize));
-        let rate = (rate - u64::from(planted(Fault::RateDown))) << extra_scale;
+        let momentum = faulty!(
+            MomentumTwice => ((sgd.momentum as u128).pow(2) >> sgd.shift) as u64,
+            sgd.momentum as u64
+        );
+        let coded = sgd.rate as u64;
+        let rate = faulty!(BatchSize => 2 * coded, RateDown => coded - 1, coded) << extra_scale;
         momentum_and_gradient(&mut gradient.0.part, &velocity.own, 2 * momentum, rate);
         gradient
     };

@@ -13,7 +13,8 @@ use crate::protocol::multiply::dot_rows;
 use crate::share::{Factor, Share};
 use spec::{ProbePoint, TrainSpec};
 
-/// The logits of a batch and what backward needs: activations, as factors of two products, and masks of the hidden layers.
+/// The logits of a batch and what backward needs: activations, as factors of two products, and masks of the hidden
+/// layers.
 struct Forward {
     activations: Vec<Factor>,
     masks: Vec<Share>,
@@ -39,7 +40,8 @@ async fn run_forward(p: &Party, layers: &[LayerShare], x: Left<'_>) -> Result<Fo
     Err(Error::misuse("a network has at least one layer"))
 }
 
-/// One step of SGD on a batch: x (batch, in) at scale f, y one-hot (batch, classes) at scale 0. Returns what the loss needs.
+/// One step of SGD on a batch: x (batch, in) at scale f, y one-hot (batch, classes) at scale 0. Returns what the loss
+/// needs.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
@@ -75,7 +77,7 @@ pub async fn step(
     Ok((head, logits))
 }
 
-/// The logits of a batch.
+/// The logits of a batch, (batch, classes), scale f.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
@@ -102,7 +104,8 @@ pub async fn predict(p: &Party, layers: &[LayerShare], x: Left<'_>) -> Result<Sh
     Ok(class)
 }
 
-/// How many rows are predicted as their label says, (1, 1): a share, which can be added up over pieces before it is opened.
+/// The number of rows that are predicted as their label says, (1, 1): a share, which can be added up over pieces before
+/// it is opened.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.

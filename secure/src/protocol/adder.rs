@@ -1,35 +1,36 @@
 //! Addition of a number that party 0 knows and one that parties 1 and 2 know, in bit planes.
 //!
-//! computes   [`carry`]: the carry out of a + b, a and b of `width` bits; [`low_sum`]: all bits of a + b mod 2^width, width <= 5
+//! computes   [`carry`]: the carry out of a + b, a and b of `width` bits; [`low_sum`]: all bits of a + b mod 2^width,
+//!            width <= 5
 //! requires   a as planes at party 0, b as planes at parties 1 and 2; 64 values a word
 //! cost       [`carry_cost`]: 2 + ceil(log2(chunks)) rounds with chunks = ceil(width / 4); [`low_sum_cost`]: 2 rounds
 //! reveals    nothing
-//! source     own: the first four levels of a carry tree in two rounds, by two-server retrieval (Chor et al., *Private information
-//!            retrieval*, J. ACM 1998); the rest is the usual tree
+//! source     own: the first four levels of a carry tree in two rounds, by two-server retrieval (Chor et al., *Private
+//!            information retrieval*, J. ACM 1998); the rest is the usual tree
 //!
 //! # The first four levels
 //!
-//! Cut a and b into chunks of four bits. Of every chunk the tree needs G = [a' + b' >= 16] and P = [a' + b' = 15]. Parties 1
-//! and 2 both know b', so both can write down the table of G (and P) over the 16 values that a' may have; party 0 knows which
-//! entry it is. Party 0 splits the indicator of a' into two vectors of bits, q for party 1 (stream 1, not sent) and q' = indicator
-//! xor q for party 2; either alone is uniform. The two inner products with the table xor to the entry. Parties 1 and 2 mask
-//! their answers with streams they share and send them to party 0, which makes the three components of the result: party 2's
-//! masked answer (0), party 1's masked answer (1), the masks (2). The entry of a' = 0 is known to parties 1 and 2 and goes into
-//! component 2, so the vectors have 15 bits.
+//! Cut a and b into chunks of four bits. Of every chunk the tree needs G = [a' + b' >= 16] and P = [a' + b' = 15].
+//! Parties 1 and 2 both know b', so both can write down the table of G (and P) over the 16 values that a' may have;
+//! party 0 knows which entry it is. Party 0 splits the indicator of a' into two vectors of bits, q for party 1 (stream
+//! 1, not sent) and q' = indicator xor q for party 2; either alone is uniform. The two inner products with the
+//! table xor to the entry. Parties 1 and 2 mask their answers with streams they share and send them to party 0, which
+//! makes the three components of the result: party 2's masked answer (0), party 1's masked answer (1), the masks (2).
+//! The entry of a' = 0 is known to parties 1 and 2 and goes into component 2, so the vectors have 15 bits.
 
 use super::boolean::and;
 use crate::buffer::Words;
 use crate::cost::Cost;
 use crate::error::Result;
-use crate::fault::{Fault, planted};
+use crate::fault::faulty;
 use crate::id::Neighbour;
 use crate::id::PartyId;
 use crate::kernel::wide_fn;
 use crate::party::Party;
 use crate::prg::CallId;
-use crate::share::BitShare;
+use crate::share::{BitShare, Planes};
 use futures_util::try_join;
-use std::ops::Deref;
+use std::borrow::Borrow;
 
 const STEP: &str = "adder";
 const CHUNK: u32 = 4;
@@ -39,7 +40,7 @@ const QUERY: u8 = 0;
 const MASK_1: u8 = 1;
 const MASK_2: u8 = 2;
 
-/// Rounds and bits of [`carry`].
+/// The cost of [`carry`] of two numbers of `width` bits, an element.
 pub const fn carry_cost(width: u32) -> Cost {
     let mut rounds = 2;
     let mut bits = 0;
@@ -59,7 +60,7 @@ pub const fn carry_cost(width: u32) -> Cost {
     Cost { rounds, bits_per_element: bits }
 }
 
-/// Rounds and bits of [`low_sum`].
+/// The cost of [`low_sum`] of two numbers of `width` <= 5 bits, an element.
 pub const fn low_sum_cost(width: u32) -> Cost {
     Cost { rounds: 2, bits_per_element: (1 << width) - 1 + 2 * width as u64 }
 }
@@ -69,29 +70,29 @@ const fn chunk_bits(width: u32, chunk: u32) -> u32 {
     if left < CHUNK { left } else { CHUNK }
 }
 
-/// The carry out of a + b. `planes` holds plane 0 (lowest bit), plane 1, .. of `width` planes of `blocks` blocks of `len` bits:
-/// a at party 0, b at parties 1 and 2.
+/// The carry out of a + b, of which the lowest `width` planes count: a at party 0, b at parties 1 and 2.
 ///
 /// # Errors
 /// Those of the transport.
-pub async fn carry(p: &Party, planes: &[u64], width: u32, blocks: usize, len: usize) -> Result<BitShare> {
-    carry_of(p, async { Ok(planes) }, width, blocks, len).await
+pub async fn carry(p: &Party, planes: &Planes, width: u32) -> Result<BitShare> {
+    carry_of(p, async { Ok(planes) }, planes.shape(), width).await
 }
 
-/// [`carry`] of planes that parties 1 and 2 may learn in its first round, in which they only receive. Party 0 has its own without waiting.
+/// The [`carry`] of planes of the given shape, (blocks, len), that parties 1 and 2 may learn in its first round, in
+/// which they only receive. Party 0 has its own without waiting.
 ///
 /// # Errors
 /// Those of the transport and of `planes`.
-pub async fn carry_of<B: Deref<Target = [u64]>>(
+pub async fn carry_of<B: Borrow<Planes>>(
     p: &Party,
     planes: impl Future<Output = Result<B>>,
+    (blocks, len): (usize, usize),
     width: u32,
-    blocks: usize,
-    len: usize,
 ) -> Result<BitShare> {
     let w = blocks * len.div_ceil(64);
     let chunks = width.div_ceil(CHUNK);
     let entries: usize = (0..chunks).map(|j| (1usize << chunk_bits(width, j)) - 1).sum();
+    let range = |j: u32| j * CHUNK..j * CHUNK + chunk_bits(width, j);
     let t = p.call_id();
     let (query, planes) = if p.id == PartyId::P0 {
         let planes = planes.await?;
@@ -99,7 +100,7 @@ pub async fn carry_of<B: Deref<Target = [u64]>>(
             let mut at = 0;
             for j in 0..chunks {
                 let c = chunk_bits(width, j);
-                indicators(&planes[(j * CHUNK) as usize * w..], c, w, &mut query[at..]);
+                indicators(planes.borrow().range(range(j)), c, w, &mut query[at..]);
                 at += ((1 << c) - 1) * w;
             }
         };
@@ -107,8 +108,9 @@ pub async fn carry_of<B: Deref<Target = [u64]>>(
     } else {
         try_join!(query(p, t, entries * w, |_| ()), planes)?
     };
-    debug_assert!(width > 0 && planes.len() >= width as usize * w);
-    let chunk_planes = |j: u32| &planes[(j * CHUNK) as usize * w..((j * CHUNK) + chunk_bits(width, j)) as usize * w];
+    let planes = planes.borrow();
+    debug_assert!(planes.shape() == (blocks, len) && (1..=planes.width()).contains(&width));
+    let chunk_planes = |j: u32| planes.range(range(j));
 
     // Answers: G of every chunk, then P of every chunk but the lowest, whose P nobody needs.
     let n = chunks as usize;
@@ -136,9 +138,8 @@ pub async fn carry_of<B: Deref<Target = [u64]>>(
         let right = g.gather((0..pairs).map(|i| 2 * i)).append(&props.gather((1..pairs).map(|i| 2 * i - 1)));
         let both = and(p, &left, &right).await?;
         let mut g_up = g.gather((0..pairs).map(high));
-        if !(planted(Fault::LostCarry) && g.blocks == 2) {
-            g_up.xor_assign(&both.gather(0..pairs))?;
-        }
+        let carried = both.gather(0..pairs);
+        faulty!(LostCarry => if g.blocks != 2 { g_up.xor_assign(&carried)? }, g_up.xor_assign(&carried)?);
         let mut props_up = both.gather(pairs..2 * pairs - 1);
         if g.blocks % 2 == 1 {
             g_up = g_up.append(&g.gather([g.blocks - 1]));
@@ -149,19 +150,20 @@ pub async fn carry_of<B: Deref<Target = [u64]>>(
     Ok(BitShare { blocks, len, own: g.own, next: g.next })
 }
 
-/// The bits of a + b mod 2^width, one block a bit, lowest first. `planes` as for [`carry`] with a single block.
+/// The bits of a + b mod 2^width, one block a bit, lowest first, of one vector of up to five planes: a at party 0, b at
+/// parties 1 and 2.
 ///
 /// # Errors
 /// Those of the transport.
-pub async fn low_sum(p: &Party, planes: &[u64], width: u32, len: usize) -> Result<BitShare> {
-    let w = len.div_ceil(64);
-    let bits = width as usize;
-    debug_assert!((1..=5).contains(&width) && planes.len() >= bits * w);
+pub async fn low_sum(p: &Party, planes: &Planes) -> Result<BitShare> {
+    let ((blocks, len), w, width) = (planes.shape(), planes.words(), planes.width());
+    let (bits, planes) = (width as usize, planes.range(0..width));
+    debug_assert!(blocks == 1 && (1..=5).contains(&width));
     let entries = (1usize << width) - 1;
     let t = p.call_id();
     let query = query(p, t, entries * w, |query| indicators(planes, width, w, query)).await?;
     let (own, next) = answer(p, t, bits * w, |answers, zero_entry| {
-        zero_entry.copy_from_slice(&planes[..bits * w]);
+        zero_entry.copy_from_slice(planes);
         for i in 0..w {
             for v in 1..=entries {
                 let q = query[(v - 1) * w + i];
@@ -171,8 +173,7 @@ pub async fn low_sum(p: &Party, planes: &[u64], width: u32, len: usize) -> Resul
                     let bit = if v >> k & 1 == 1 { !0 } else { 0 };
                     // The table's entry for v, less the entry for 0, which is b itself.
                     answers[k * w + i] ^= q & (bit ^ carry);
-                    let carried = if planted(Fault::SumCarry) { 0 } else { carry };
-                    carry = (b & bit) | (carried & (b | bit));
+                    carry = faulty!(SumCarry => b & bit, (b & bit) | (carry & (b | bit)));
                 }
             }
         }
@@ -189,23 +190,21 @@ async fn query(p: &Party, t: CallId, words: usize, indicator: impl FnOnce(&mut [
                 let start = m.len();
                 m.resize(start + words);
                 indicator(&mut m[start..]);
-                if !planted(Fault::AdderUnmasked) {
-                    p.stream(1).xor(t, QUERY, &mut m[start..]);
-                }
+                faulty!(AdderUnmasked => (), p.stream(1).xor(t, QUERY, &mut m[start..]));
             });
             p.receive(STEP, [0, 0]).await;
             Words::default()
         }
         PartyId::P1 => {
             p.receive(STEP, [0, 0]).await;
-            if planted(Fault::AdderUnmasked) { Words::zeros(words) } else { p.stream(1).words(t, QUERY, words) }
+            faulty!(AdderUnmasked => Words::zeros(words), p.stream(1).words(t, QUERY, words))
         }
         PartyId::P2 => p.receive(STEP, [0, words]).await.take(Neighbour::Next),
     })
 }
 
-/// Round 2: parties 1 and 2 answer. `inner(answers, zero_entry)` xors the inner products into `answers` and the table's entries
-/// for a' = 0 into `zero_entry`. The result is this party's two components.
+/// Round 2: parties 1 and 2 answer. `inner(answers, zero_entry)` xors the inner products into `answers` and the table's
+/// entries for a' = 0 into `zero_entry`. The result is this party's two components.
 async fn answer(
     p: &Party,
     t: CallId,
@@ -222,14 +221,20 @@ async fn answer(
             PartyId::P1 => (MASK_1, Neighbour::Previous),
             _ => (MASK_2, Neighbour::Next),
         };
-        let mask = p.stream(2).words(t, my_mask, words);
+        let mask = p.stream(2).words(t, faulty!(AnswerMask => MASK_1, my_mask), words);
         mine.iter_mut().zip(&mask).for_each(|(a, m)| *a ^= m);
-        masks.iter_mut().zip(&mask).for_each(|(a, m)| *a ^= m);
-        p.stream(2).xor(t, MASK_1 + MASK_2 - my_mask, &mut masks);
+        let other_mask = MASK_1 + MASK_2 - my_mask;
+        faulty!(AnswerMask => (), add_masks(p, t, &mut masks, &mask, other_mask));
         p.send(STEP, to, |m| m.extend_from_slice(&mine));
         p.receive(STEP, [0, 0]).await;
         if p.id == PartyId::P1 { (mine, masks) } else { (masks, mine) }
     })
+}
+
+/// Component 2 of the result: the entries for a' = 0 under both parties' masks.
+fn add_masks(p: &Party, t: CallId, zero_entry: &mut [u64], mask: &[u64], other_mask: u8) {
+    zero_entry.iter_mut().zip(mask).for_each(|(z, m)| *z ^= m);
+    p.stream(2).xor(t, other_mask, zero_entry);
 }
 
 wide_fn! {
@@ -260,8 +265,8 @@ fn one_hot(planes: &[u64], c: u32, w: usize, i: usize) -> [u64; 32] {
 }
 
 wide_fn! {
-    /// Inner products of one chunk's query with the tables of G and P over a' = 1 .. 2^c - 1, each entry less the entry for a' = 0.
-    /// `prop`: where P goes, and its entry for a' = 0.
+    /// Inner products of one chunk's query with the tables of G and P over a' = 1 .. 2^c - 1, each entry less the entry
+    /// for a' = 0. `prop`: where P goes, and its entry for a' = 0.
     fn chunk_answers(c: u32, q: &[u64], planes: &[u64], g: &mut [u64], prop: Option<(&mut [u64], &mut [u64])>) {
         match c {
             4 => answers_of::<4>(q, planes, g, prop),
@@ -297,23 +302,20 @@ fn answers_of<const C: u32>(q: &[u64], planes: &[u64], g: &mut [u64], mut prop: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::to_planes;
     use crate::protocol::convert::to_ring;
     use crate::testing::{open, world};
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha12Rng;
     use spec::{FixedSpec, Rounding};
 
-    fn planes(v: &[u64], bits: u32) -> Vec<u64> {
-        let mut out = vec![0; v.len().div_ceil(64) * bits as usize];
-        to_planes(v, 0, bits, &mut out);
-        out
+    fn planes(v: &[u64], bits: u32) -> Planes {
+        Planes::of(v, 1, v.len(), 0..bits)
     }
 
     fn carries(a: &[u64], b: &[u64], width: u32) -> Vec<i64> {
         let (bits, spent, _) = world(FixedSpec::default(), Rounding::Nearest, |p| {
             let known = if p.id == PartyId::P0 { a } else { b };
-            p.run(async { to_ring(p, &carry(p, &planes(known, width), width, 1, a.len()).await?).await })
+            p.run(async { to_ring(p, &carry(p, &planes(known, width), width).await?).await })
         });
         assert_eq!(spent.rounds, carry_cost(width).rounds + 2);
         open(&bits)
@@ -328,7 +330,7 @@ mod tests {
             assert_eq!(carries(&a, &b, width), want, "width {width}");
             let (sum, spent, _) = world(FixedSpec::default(), Rounding::Nearest, |p| {
                 let known = if p.id == PartyId::P0 { &a } else { &b };
-                p.run(async { to_ring(p, &low_sum(p, &planes(known, width), width, a.len()).await?).await })
+                p.run(async { to_ring(p, &low_sum(p, &planes(known, width)).await?).await })
             });
             assert_eq!(spent.rounds, low_sum_cost(width).rounds + 2);
             let bit = |k: u32, i: usize| i64::from(((a[i] + b[i]) >> k & 1) as u8);
@@ -338,7 +340,8 @@ mod tests {
         }
     }
 
-    /// Bits by hand: the query has 2^c - 1 bits a chunk of c, an answer one bit for each G and each P but the lowest, from two parties.
+    /// Bits by hand: the query has 2^c - 1 bits a chunk of c, an answer one bit for each G and each P but the lowest,
+    /// from two parties.
     #[test]
     fn the_cost_is_what_the_constants_say() {
         const N: usize = 128;
@@ -348,17 +351,17 @@ mod tests {
         }
         assert_eq!(low_sum_cost(5), bits_of(31 + 10, 2));
         for width in 1..=63u32 {
-            let planes = vec![0; width as usize * N / 64];
+            let planes = planes(&[0; N], width);
             let spent = |program: &(dyn Fn(&Party) -> Result<BitShare> + Sync)| {
                 let (_, spent, _) = world(FixedSpec::default(), Rounding::Nearest, program);
                 (spent.rounds, spent.bytes * 8 / N as u64)
             };
             let cost = carry_cost(width);
-            let found = spent(&|p| p.run(carry(p, &planes, width, 1, N)));
+            let found = spent(&|p| p.run(carry(p, &planes, width)));
             assert_eq!(found, (cost.rounds, cost.bits_per_element), "carry, width {width}");
             if width <= 5 {
                 let cost = low_sum_cost(width);
-                let found = spent(&|p| p.run(low_sum(p, &planes, width, N)));
+                let found = spent(&|p| p.run(low_sum(p, &planes)));
                 assert_eq!(found, (cost.rounds, cost.bits_per_element), "low_sum, width {width}");
             }
         }

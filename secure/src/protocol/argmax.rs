@@ -3,19 +3,33 @@
 //! computes   the indicator of the largest element of each row, ties to the lowest index; the maximum itself
 //! requires   |x_i - x_j| < 2^(K-1)
 //! cost       rounds: the comparison's, ceil(log2(L - 1)) conjunctions, 2 for the selection; 5 + 4 + 2 for L = 10
+//!            ([`argmax_cost`], [`maximum_cost`])
 //! reveals    nothing
-//! source     own arrangement: for L classes L (L - 1) / 2 comparisons in one batch instead of ceil(log2 L) dependent levels
+//! source     own arrangement: for L classes L (L - 1) / 2 comparisons in one batch instead of ceil(log2 L) dependent
+//!            levels
 
-use super::boolean::and_all;
-use super::compare::sign;
-use super::select::select_sum;
+use super::boolean::{and_all, and_all_cost};
+use super::compare::{sign, sign_cost};
+use super::select::{select_sum, select_sum_cost};
 use crate::buffer::Words;
+use crate::cost::Cost;
 use crate::error::Result;
-use crate::fault::{Fault, planted};
+use crate::fault::faulty;
 use crate::party::Party;
 use crate::share::{BitShare, Share};
 
-/// A block for each class (column of x), a bit for each row of x. `by_class` is x transposed: a row for each class.
+/// The cost of [`argmax`] over `classes` classes, a row.
+pub const fn argmax_cost(value_bits: u32, classes: u64) -> Cost {
+    sign_cost(value_bits).times(classes * (classes - 1) / 2).then(and_all_cost(classes - 1).times(classes))
+}
+
+/// The cost of [`maximum`] of `classes` columns, a row.
+pub const fn maximum_cost(value_bits: u32, classes: u64) -> Cost {
+    argmax_cost(value_bits, classes).then(select_sum_cost(classes))
+}
+
+/// The indicator of every row's largest element, ties to the lowest index: a block for each class (column of x), a bit
+/// for each row of x. `by_class` is x transposed, (classes, rows).
 ///
 /// # Errors
 /// Those of the transport.
@@ -31,16 +45,14 @@ pub async fn argmax(p: &Party, by_class: &Share) -> Result<BitShare> {
         out
     };
     let d = Share::new(pairs.len(), len, differences(&by_class.own), differences(&by_class.next));
-    let less = if planted(Fault::TiesHighest) {
-        sign(p, &d.map(u64::wrapping_neg)).await?.not(p.id)
-    } else {
-        sign(p, &d).await?
-    }; // block of (i, j), i < j: [x_i < x_j]
+    // Block of (i, j), i < j: [x_i < x_j].
+    let less = faulty!(TiesHighest => sign(p, &d.map(u64::wrapping_neg)).await?.not(p.id), sign(p, &d).await?);
     let not_less = less.clone().not(p.id);
     // Where the comparison of i and j stands among the pairs.
     let at = |i: usize, j: usize| i * (2 * classes - i - 1) / 2 + (j - i - 1);
     let both = not_less.append(&less);
-    let rivals = if planted(Fault::MaximumPower) && classes > 2 { 1 << (classes - 1).ilog2() } else { classes - 1 };
+    let rivals =
+        faulty!(MaximumPower => if classes > 2 { 1 << (classes - 1).ilog2() } else { classes - 1 }, classes - 1);
     let factors = (0..rivals).flat_map(|k| {
         (0..classes).map(move |i| {
             // The k-th rival of i.
@@ -55,7 +67,7 @@ const fn pairs_count(classes: usize) -> usize {
     classes * (classes - 1) / 2
 }
 
-/// The maximum of every row of x, (rows, 1).
+/// The largest element of every row of x, (rows, 1), at the scale of x.
 ///
 /// # Errors
 /// Those of the transport.

@@ -8,35 +8,45 @@
 use crate::buffer::Words;
 use crate::cost::Cost;
 use crate::error::Result;
-use crate::fault::{Fault, planted};
+use crate::fault::faulty;
 use crate::id::Neighbour;
 use crate::party::Party;
 use crate::share::BitShare;
 
-/// One conjunction.
+/// The cost of [`and`], a bit.
 pub const AND: Cost = Cost { rounds: 1, bits_per_element: 3 };
 
-/// x AND y.
+/// The cost of [`and_all`] of `factors` blocks, an element of the result.
+pub const fn and_all_cost(factors: u64) -> Cost {
+    let mut cost = Cost::FREE;
+    let mut left = factors;
+    while left > 1 {
+        cost = cost.then(AND.times(left / 2));
+        left = left.div_ceil(2);
+    }
+    cost
+}
+
+/// The conjunction x AND y, bit by bit: (blocks, len) as x and y.
 ///
 /// # Errors
 /// Those of the transport.
 pub async fn and(p: &Party, x: &BitShare, y: &BitShare) -> Result<BitShare> {
     const STEP: &str = "and";
     debug_assert_eq!((x.blocks, x.len), (y.blocks, y.len));
-    let cross = if planted(Fault::AndCrossTerm) { 0 } else { !0 };
-    let mut own: Words =
-        (0..x.own.len()).map(|i| (x.own[i] & (y.own[i] ^ y.next[i])) ^ (x.next[i] & y.own[i] & cross)).collect();
+    let cross = |i: usize| faulty!(AndCrossTerm => 0, x.next[i] & y.own[i]);
+    let mut own: Words = (0..x.own.len()).map(|i| (x.own[i] & (y.own[i] ^ y.next[i])) ^ cross(i)).collect();
     let (i, t) = (p.id.index(), p.call_id());
-    if !planted(Fault::AndUnmasked) {
-        p.stream((i + 1) % 3).xor(t, 0, &mut own);
-        p.stream(i).xor(t, 0, &mut own);
+    for component in [(i + 1) % 3, i] {
+        faulty!(AndUnmasked => (), p.stream(component).xor(t, 0, &mut own));
     }
     p.send(STEP, Neighbour::Previous, |m| m.extend_from_slice(&own));
     let next = p.receive(STEP, [0, own.len()]).await.take(Neighbour::Next);
     Ok(BitShare { blocks: x.blocks, len: x.len, own, next })
 }
 
-/// The conjunction of `groups` groups of `factors` blocks each: factor k of group g is block k * groups + g. One block a group.
+/// The conjunction of `groups` groups of `factors` blocks each: factor k of group g is block k * groups + g. One block
+/// a group.
 ///
 /// # Errors
 /// Those of the transport.
@@ -49,9 +59,7 @@ pub async fn and_all(p: &Party, bits: BitShare, groups: usize) -> Result<BitShar
         let right = bits.gather(half * groups..2 * half * groups);
         let rest = bits.gather(2 * half * groups..bits.blocks);
         bits = and(p, &left, &right).await?;
-        if !planted(Fault::AndOdd) {
-            bits = bits.append(&rest);
-        }
+        bits = faulty!(AndOdd => bits, bits.append(&rest));
     }
     Ok(bits)
 }

@@ -5,8 +5,8 @@
 //! reveals    nothing
 //! source     own; uses, as ABY3 does, that party 0 knows c = b_0 xor b_1 and parties 1 and 2 know m = b_2
 //!
-//! b = c + m - 2 c m. Party 0 shares c = c_0 + c_1 (c_0 = stream 0, c_1 sent to party 1); then party 1 knows 2 m c_1 and party 2 knows
-//! 2 m c_0, and both send it to party 0 under masks r_1, r_2 from stream 2:
+//! b = c + m - 2 c m. Party 0 shares c = c_0 + c_1 (c_0 = stream 0, c_1 sent to party 1); then party 1 knows 2 m c_1
+//! and party 2 knows 2 m c_0, and both send it to party 0 under masks r_1, r_2 from stream 2:
 //!
 //! ```text
 //! component 0 (parties 2, 0)   c_0 - (2 m c_0 + r_2)
@@ -18,14 +18,14 @@ use super::input::from_party_0;
 use crate::buffer::Words;
 use crate::cost::Cost;
 use crate::error::Result;
-use crate::fault::{Fault, planted};
+use crate::fault::faulty;
 use crate::id::Neighbour;
 use crate::id::PartyId;
 use crate::kernel::{from_bits, wide_fn};
 use crate::party::Party;
 use crate::share::{BitShare, Share};
 
-/// One bit to the ring.
+/// The cost of [`to_ring`], a bit.
 pub const TO_RING: Cost = Cost { rounds: 2, bits_per_element: 3 * 64 };
 
 const R_1: u8 = 0;
@@ -63,7 +63,7 @@ pub(super) struct HalfBit {
     pub c: Words,
 }
 
-/// The bits as ring elements, a row for each block.
+/// The bits as ring elements 0 and 1, (blocks, len).
 ///
 /// # Errors
 /// Those of the transport.
@@ -72,7 +72,7 @@ pub async fn to_ring(p: &Party, b: &BitShare) -> Result<Share> {
     let c = from_party_0(p, if p.id == PartyId::P0 { &known } else { &[] }, known.len()).await?;
     let c = if p.id == PartyId::P1 { c.own } else { c.next };
     let bits = finish_bit(p, "bit to ring", b, HalfBit { known, c }).await?;
-    Ok(if planted(Fault::BitScaled) { bits.scale(p.fixed.one()) } else { bits })
+    Ok(faulty!(BitScaled => bits.scale(p.fixed.one()), bits))
 }
 
 /// The second round.
@@ -90,13 +90,9 @@ pub(super) async fn finish_bit(p: &Party, step: &'static str, b: &BitShare, half
         let mut product = p.stream(2).words(t, mine, n);
         let mut component_2 = product.clone();
         p.stream(2).add(t, R_1 + R_2 - mine, &mut component_2);
-        if planted(Fault::BitUnmasked) {
-            (product, component_2) = (Words::zeros(n), Words::zeros(n));
-        }
+        faulty!(BitUnmasked => (product, component_2) = (Words::zeros(n), Words::zeros(n)));
         halves(&known, &mut c, &mut product, &mut component_2);
-        if planted(Fault::Replicas) && p.id == PartyId::P1 {
-            component_2.iter_mut().for_each(|c| *c = c.wrapping_add(1));
-        }
+        faulty!(Replicas => component_2.iter_mut().for_each(|c| *c = c.wrapping_add(p.id.index() as u64 & 1)));
         p.send(step, to, |m| m.extend_from_slice(&product));
         p.receive(step, [0, 0]).await;
         if p.id == PartyId::P1 { (c, component_2) } else { (component_2, c) }
@@ -107,9 +103,8 @@ pub(super) async fn finish_bit(p: &Party, step: &'static str, b: &BitShare, half
 wide_fn! {
     /// Of a bit m and this party's half of c: product += 2 m c, c -= product, component 2 += m.
     fn halves(known: &[u64], c: &mut [u64], product: &mut [u64], component_2: &mut [u64]) {
-        let both = if planted(Fault::BitNotBit) { 0 } else { 2 };
         for (((m, c), product), component_2) in known.iter().zip(c).zip(product).zip(component_2) {
-            *product = product.wrapping_add((both * m).wrapping_mul(*c));
+            *product = product.wrapping_add(faulty!(BitNotBit => 0, 2 * m).wrapping_mul(*c));
             *c = c.wrapping_sub(*product);
             *component_2 = component_2.wrapping_add(*m);
         }

@@ -1,38 +1,56 @@
 //! exp(d) for d <= 0.
 //!
-//! computes   section 6 of the arithmetic: 2^(d log2 e), the integer part by bits, the fraction by a polynomial of degree 4;
-//!            exactly 0 below the cut, exactly 1 at 0
+//! computes   section 6 of the arithmetic: 2^(d log2 e), the integer part by bits, the fraction by a polynomial of
+//!            degree 4; exactly 0 below the cut, exactly 1 at 0
 //! requires   d <= 0, |d| < 2^(K-1), scale f in and out
 //! cost       16 rounds with K = 32 and probabilistic rounding: comparison 5, bits 2, three truncated products 9
+//!            ([`exponential_cost`])
 //! error      see `reference::fixed::exponential`
 //! reveals    nothing
 //! source     Aly and Smart, *Benchmarking privacy preserving scientific operations* (eprint 2019/354), section 4
 //!
 //! y = d log2 e (31 fraction bits) is a + b with a known to party 0 and b to parties 1 and 2. Its fraction is
-//! a mod 2^31 + b mod 2^31 - carry 2^31. Its integer part is (a >> 31) + (b >> 31) + carry, so 2^n = 2^(n') (1 + carry) with n' the five-bit
-//! sum of the two shifted numbers, whose bits need no carry from below and are ready early. Only n' = 31 with a carry wraps to n = 0: there
-//! 2^32 - 1 is subtracted. (No d in the domain gets there; a run that left its range must still do as the specification says.)
+//! a mod 2^31 + b mod 2^31 - carry 2^31. Its integer part is (a >> 31) + (b >> 31) + carry, so 2^n = 2^(n') (1 + carry)
+//! with n' the five-bit sum of the two shifted numbers, whose bits need no carry from below and are ready early. Only
+//! n' = 31 with a carry wraps to n = 0: there 2^32 - 1 is subtracted. (No d in the domain gets there; a run that left
+//! its range must still do as the specification says.)
 
-use super::adder::{carry, low_sum};
-use super::boolean::{and, and_all};
-use super::compare::{planes_of, sign};
-use super::convert::to_ring;
-use super::input::from_party_0;
-use super::multiply::{multiply, product_parts};
-use super::truncate::{truncate, truncate_product};
+use super::adder::{carry, carry_cost, low_sum, low_sum_cost};
+use super::boolean::{AND, and, and_all, and_all_cost};
+use super::compare::{sign, sign_cost};
+use super::convert::{TO_RING, to_ring};
+use super::input::{FROM_PARTY_0, from_party_0};
+use super::multiply::{RESHARE, multiply, product_parts};
+use super::truncate::{truncate, truncate_cost, truncate_product, truncate_product_cost};
 use crate::buffer::Words;
+use crate::cost::Cost;
 use crate::error::Result;
-use crate::fault::{Fault, planted};
+use crate::fault::faulty;
 use crate::id::PartyId;
 use crate::party::Party;
-use crate::share::{Parts, Share};
+use crate::share::{Parts, Planes, Share};
 use futures_util::try_join;
 use spec::constants::{EXP_C1, EXP_C2, EXP_C3, EXP_C4};
+use spec::{FixedSpec, Rounding};
 
 const FRACTION: u32 = 31;
 const INTEGER: u32 = 5;
 
-/// exp of every element.
+/// The cost of [`exponential`], an element. The three stages of the function follow one another.
+pub const fn exponential_cost(fixed: FixedSpec, rounding: Rounding) -> Cost {
+    let integer = low_sum_cost(INTEGER).then(and_all_cost(INTEGER as u64));
+    let bits = integer.beside(carry_cost(FRACTION)).beside(sign_cost(fixed.value_bits)).beside(FROM_PARTY_0);
+    // Five bits, the carry and the cut; whether the exponent wraps.
+    let converted = AND.beside(TO_RING.times(INTEGER as u64 + 2));
+    let power = RESHARE.times(2).then(RESHARE).then(RESHARE);
+    let scale = power.beside(TO_RING).then(RESHARE).then(RESHARE);
+    let powers = truncate_cost(rounding, 11).beside(truncate_product_cost(rounding, 42));
+    let polynomial = powers.then(truncate_product_cost(rounding, 31));
+    let result = truncate_product_cost(rounding, 60 - fixed.fraction_bits);
+    bits.then(converted).then(scale.beside(polynomial)).then(result)
+}
+
+/// The exponential of every element of d <= 0, scale f in and out, in the shape of d.
 ///
 /// # Errors
 /// Those of the transport.
@@ -42,15 +60,15 @@ pub async fn exponential(p: &Party, d: &Share) -> Result<Share> {
     let y = d.scale(p.fixed.exp_log2e()).plus_public(p.id, 31 << FRACTION);
     let known = y.two_sided(p.id);
 
-    // Three stages, each as long as its longest member, so that the fraction never waits for the integer part. First: n' as bits and
-    // whether all of them are 1; the carry; the cut; party 0's fraction.
-    let integer_planes = planes_of(&known, 1, n, FRACTION, INTEGER);
+    // Three stages, each as long as its longest member, so that the fraction never waits for the integer part. First:
+    // n' as bits and whether all of them are 1; the carry; the cut; party 0's fraction.
+    let integer_planes = Planes::of(&known, 1, n, FRACTION..FRACTION + INTEGER);
     let integer = async {
-        let bits = low_sum(p, &integer_planes, INTEGER, n).await?;
+        let bits = low_sum(p, &integer_planes).await?;
         let all_ones = and_all(p, bits.clone(), 1).await?;
         Ok((bits, all_ones))
     };
-    let fraction_planes = planes_of(&known, 1, n, 0, FRACTION);
+    let fraction_planes = Planes::of(&known, 1, n, 0..FRACTION);
     let above_cut = d.clone().plus_public(p.id, p.fixed.exp_cut());
     let fraction_a = async {
         let low: Words = known.iter().map(|v| v & ((1 << FRACTION) - 1)).collect();
@@ -64,7 +82,7 @@ pub async fn exponential(p: &Party, d: &Share) -> Result<Share> {
     };
 
     let ((bits, all_ones), carry_bit, cut, fraction) =
-        try_join!(integer, carry(p, &fraction_planes, FRACTION, 1, n), sign(p, &above_cut), fraction_a)?;
+        try_join!(integer, carry(p, &fraction_planes, FRACTION), sign(p, &above_cut), fraction_a)?;
 
     // Second: bits to the ring.
     let not_cut = cut.not(p.id);
@@ -77,7 +95,7 @@ pub async fn exponential(p: &Party, d: &Share) -> Result<Share> {
         let (power, wraps) = try_join!(power_of_two(p, &bits), to_ring(p, &wraps))?;
         let doubled = multiply(p, &power, &carry_bit.clone().plus_public(p.id, 1)).await?;
         let power = doubled.minus(&wraps.scale((1 << 32) - 1))?;
-        if planted(Fault::ExpTail) { Ok(power) } else { multiply(p, &power, &not_cut).await }
+        faulty!(ExpTail => Ok(power), multiply(p, &power, &not_cut).await)
     };
     let (scale, polynomial) = try_join!(scale, polynomial(p, &r))?;
     let product = product_parts(p, &scale, &polynomial)?;
@@ -101,24 +119,9 @@ async fn polynomial(p: &Party, r: &Share) -> Result<Share> {
     )?;
     // The square was centred, so that nearest's half has room; its share of the offset comes back here.
     let r2 = r2.plus_public(p.id, 1 << 19);
-    let last = EXP_C4 + if planted(Fault::ExpCoefficient) { EXP_C4 / 100 } else { 0 };
+    let last = faulty!(ExpCoefficient => EXP_C4 + EXP_C4 / 100, EXP_C4);
     let t = r1.scale(EXP_C3).plus(&r2.scale(last))?.plus_public(p.id, EXP_C2);
     let mut sum: Parts = product_parts(p, &r2, &t)?.plus_public(p.id, 1 << 60);
     sum.add_share(&r.scale(EXP_C1))?;
     truncate_product(p, sum, 31, "head/exp/polynomial").await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::{share, world};
-    use spec::{FixedSpec, Rounding};
-
-    #[test]
-    fn it_takes_the_rounds_that_its_head_says() {
-        let d = share(4, 1, &[0, -1, -65536, -800_000]);
-        let (_, spent, _) =
-            world(FixedSpec::default(), Rounding::Probabilistic, |p| p.run(exponential(p, &d[p.id.index()])));
-        assert_eq!(spent.rounds, 16);
-    }
 }

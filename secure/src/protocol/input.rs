@@ -1,15 +1,17 @@
 //! Sharing what one side knows.
 //!
-//! * [`deal`], [`deal_keyed`]: a client outside the three parties splits a secret; each party is handed its two components.
-//! * [`from_party_0`], [`bits_from_party_0`]: party 0 shares a value. Component 0 is stream 0, which parties 2 and 0 have in
-//!   common; party 0 sends component 1 to party 1; component 2 is zero.
+//! * [`deal`], [`deal_keyed`]: a client outside the three parties splits a secret; each party is handed its two
+//!   components.
+//! * [`from_party_0`], [`bits_from_party_0`]: party 0 shares a value. Component 0 is stream 0, which parties 2 and 0
+//!   have in common; party 0 sends component 1 to party 1; component 2 is zero.
 //!
-//! cost       1 round, 8 bytes (1 bit) an element, sent by party 0
+//! cost       1 round, 8 bytes (1 bit) an element, sent by party 0 ([`FROM_PARTY_0`], [`BITS_FROM_PARTY_0`])
 //! reveals    nothing: the message is masked with stream 0, which party 1 does not have
 
 use crate::buffer::Words;
+use crate::cost::Cost;
 use crate::error::{Error, Result};
-use crate::fault::{Fault, planted};
+use crate::fault::faulty;
 use crate::id::Neighbour;
 use crate::id::PartyId;
 use crate::party::Party;
@@ -17,12 +19,17 @@ use crate::prg::{CallId, Seed, Stream, fresh_seed, seed_of};
 use crate::share::{BitShare, Share};
 use serde::{Deserialize, Serialize};
 
+/// The cost of [`from_party_0`], an element.
+pub const FROM_PARTY_0: Cost = Cost { rounds: 1, bits_per_element: 64 };
+/// The cost of [`bits_from_party_0`], a bit.
+pub const BITS_FROM_PARTY_0: Cost = Cost { rounds: 1, bits_per_element: 1 };
+
 /// A component of a share on its way to a party that holds it.
 #[derive(Serialize, Deserialize)]
 enum Component {
     /// The words that this key gives: 16 bytes in place of 8 an element. It serves this component alone.
     Key(Seed),
-    /// The words.
+    /// The words themselves.
     Words(Words),
 }
 
@@ -35,7 +42,8 @@ impl Component {
     }
 }
 
-/// One party's share of a dealt secret as it travels: two components, of which those that are nothing but randomness are keys.
+/// One party's share of a dealt secret as it travels: two components, of which those that are nothing but randomness
+/// are keys.
 #[derive(Serialize, Deserialize)]
 pub struct Dealt {
     rows: usize,
@@ -50,7 +58,7 @@ impl Dealt {
         (self.rows, self.cols)
     }
 
-    /// The share.
+    /// Expands the keys to the share.
     ///
     /// # Errors
     /// A component that does not have as many words as the secret has elements.
@@ -69,8 +77,9 @@ impl Dealt {
 /// Elements that one dealt matrix may have: what a key expands to must not take all of a party's memory.
 const MOST_DEALT: usize = 1 << 28;
 
-/// Splits a matrix of ring units for the three parties, with randomness from `seed` or from the operating system. Components 0 and 1 are
-/// random and travel as keys, component 2 makes up the difference: party 0 is handed 32 bytes, parties 1 and 2 16 bytes and the words.
+/// Splits a matrix of ring units for the three parties, with randomness from `seed` or from the operating system.
+/// Components 0 and 1 are random and travel as keys, component 2 makes up the difference: party 0 is handed 32 bytes,
+/// parties 1 and 2 16 bytes and the words.
 ///
 /// # Errors
 /// The operating system has no randomness to give.
@@ -124,7 +133,7 @@ pub async fn bits_from_party_0(p: &Party, bits: &[u64], blocks: usize, len: usiz
 async fn components(p: &Party, words: &[u64], n: usize, less: fn(u64, u64) -> u64) -> Result<(Words, Words)> {
     const STEP: &str = "input";
     let t = p.call_id();
-    let mask = || if planted(Fault::InputUnmasked) { Words::zeros(n) } else { p.stream(0).words(t, 0, n) };
+    let mask = || faulty!(InputUnmasked => Words::zeros(n), p.stream(0).words(t, 0, n));
     Ok(match p.id {
         PartyId::P0 => {
             let x0 = mask();

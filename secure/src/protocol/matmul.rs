@@ -1,16 +1,18 @@
 //! Twice the matrix product, with one product of words a party.
 //!
-//! computes   2 x y mod 2^64 as additive parts ([`Doubled`]): x y mod 2^63. Truncation, which follows every matrix product, divides it by one bit more
+//! computes   2 x y mod 2^64 as additive parts ([`Doubled`]): x y mod 2^63. Truncation, which follows every matrix
+//!            product, divides it by one bit more
 //! requires   inner dimensions that agree; |x y| < 2^61 for the truncation (section 1 of the arithmetic)
 //! cost       local: 0 rounds, 0 bytes
 //! reveals    nothing: each party computes on the components that it holds. No branch and no address depends on them
-//! source     R. Cramer, I. Damgård, Y. Ishai, *Share conversion, pseudorandom secret-sharing and applications to secure computation* (TCC 2005), whose
-//!            local conversion to Shamir's shares leaves one product a party over a field; its double over Z_2^64 is ours
+//! source     R. Cramer, I. Damgård, Y. Ishai, *Share conversion, pseudorandom secret-sharing and applications to
+//!            secure computation* (TCC 2005), whose local conversion to Shamir's shares leaves one product a party over
+//!            a field; its double over Z_2^64 is ours
 //!
-//! The nine terms x_i y_j are to be covered once each. Party i holds components i and j = i + 1 of both operands, so it covers x_i y_j and x_j y_i
-//! and, with weights v and w of its choice, x_i y_i and x_j y_j. The two parties that can cover a term x_i y_i share it: their weights add up to 1. One
-//! product is enough for weights with v w = 1, and the next party's v is then 1 - w = 1 - 1/v, a map that is back after three parties wherever it
-//! starts. From v = 2,
+//! The nine terms x_i y_j are to be covered once each. Party i holds components i and j = i + 1 of both operands, so it
+//! covers x_i y_j and x_j y_i and, with weights v and w of its choice, x_i y_i and x_j y_j. The two parties that can
+//! cover a term x_i y_i share it: their weights add up to 1. One product is enough for weights with v w = 1, and the
+//! next party's v is then 1 - w = 1 - 1/v, a map that is back after three parties wherever it starts. From v = 2,
 //!
 //! ```text
 //! x y  =  (2 x1 + x2)(2 y1 + y2) / 2  +  (2 x0 + x2)(2 y0 + y2) / 2  -  (x0 - x1)(y0 - y1)
@@ -29,7 +31,7 @@
 use crate::buffer::Words;
 use crate::clock::Phase;
 use crate::error::{Error, Result};
-use crate::fault::{Fault, planted};
+use crate::fault::faulty;
 use crate::id::PartyId;
 use crate::kernel::{Kernel, View, wide_fn};
 use crate::party::Party;
@@ -43,13 +45,13 @@ pub struct Matrix<'a> {
 }
 
 impl Matrix<'_> {
-    /// The transpose.
+    /// The transpose, without a copy.
     #[must_use]
     pub fn t(self) -> Self {
         Matrix { transposed: !self.transposed, ..self }
     }
 
-    /// (rows, columns) as the product sees them.
+    /// The shape (rows, columns) as the product sees it.
     pub fn shape(&self) -> (usize, usize) {
         if self.transposed { (self.share.cols, self.share.rows) } else { self.share.shape() }
     }
@@ -75,13 +77,13 @@ enum Held<'a> {
 }
 
 impl Left<'_> {
-    /// The transpose.
+    /// The transpose, without a copy.
     #[must_use]
     pub fn t(self) -> Self {
         Left { transposed: !self.transposed, ..self }
     }
 
-    /// (rows, columns) as the product sees them.
+    /// The shape (rows, columns) as the product sees it.
     pub fn shape(&self) -> (usize, usize) {
         let (rows, cols) = match self.held {
             Held::Share(share) => share.shape(),
@@ -109,7 +111,7 @@ impl<'a> From<&'a Factor> for Left<'a> {
     }
 }
 
-/// The additive parts of twice the matrix product x y: local.
+/// The additive parts of twice the matrix product x y, (rows of x, columns of y). No message is sent.
 ///
 /// # Errors
 /// Inner dimensions differ.
@@ -145,13 +147,17 @@ fn view(words: &[u64], (rows, cols): (usize, usize), transposed: bool) -> View<'
 }
 
 wide_fn! {
-    /// What the left operand ([`Factor`]) is multiplied by.
+    /// The words by which the left operand ([`Factor`]) is multiplied.
     fn right_words(id: PartyId, far: &[u64], middle: &[u64], out: &mut [u64]) {
         let pairs = out.iter_mut().zip(far.iter().zip(middle));
-        let (once, light) = (planted(Fault::DifferenceOnce), id == PartyId::P2 && planted(Fault::WeightForgotten));
+        let doubled = faulty!(
+            DifferenceOnce => u32::from(id != PartyId::P0),
+            WeightForgotten => u32::from(id != PartyId::P2),
+            1
+        );
         match id {
-            PartyId::P0 => pairs.for_each(|(out, (&a, &b))| *out = b.wrapping_sub(a) << u32::from(!once)),
-            _ => pairs.for_each(|(out, (&a, &b))| *out = (a << u32::from(!light)).wrapping_add(b)),
+            PartyId::P0 => pairs.for_each(|(out, (&a, &b))| *out = b.wrapping_sub(a) << doubled),
+            _ => pairs.for_each(|(out, (&a, &b))| *out = (a << doubled).wrapping_add(b)),
         }
     }
 }

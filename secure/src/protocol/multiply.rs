@@ -4,7 +4,8 @@
 //! requires   matching shapes
 //! cost       1 round, 24 bytes a result element, all parties ([`RESHARE`]); the local parts alone cost nothing
 //! reveals    nothing: every message is masked with a fresh sharing of zero
-//! source     Araki et al., *High-throughput semi-honest secure three-party computation* (CCS 2016), with five products, not six:
+//! source     Araki et al., *High-throughput semi-honest secure three-party computation* (CCS 2016), with five
+//!            products, not six:
 //!
 //! ```text
 //! party 0 (x0, x1; y0, y1)   (x0 + x1)(y0 + y1)               covers 00 01 10 11
@@ -17,7 +18,7 @@
 use crate::buffer::Words;
 use crate::cost::Cost;
 use crate::error::Result;
-use crate::fault::{Fault, planted};
+use crate::fault::faulty;
 use crate::id::Neighbour;
 use crate::id::PartyId;
 use crate::kernel::wide_fn;
@@ -25,10 +26,10 @@ use crate::party::Party;
 use crate::share::same_shape;
 use crate::share::{Parts, Share};
 
-/// Resharing three additive parts.
+/// The cost of [`reshare`], and with it of every product here, an element of the result.
 pub const RESHARE: Cost = Cost { rounds: 1, bits_per_element: 3 * 64 };
 
-/// The additive parts of the element-wise product: local.
+/// The additive parts of the element-wise product. No message is sent.
 ///
 /// # Errors
 /// Shapes differ.
@@ -39,7 +40,7 @@ pub fn product_parts(p: &Party, x: &Share, y: &Share) -> Result<Parts> {
     Ok(Parts { rows: x.rows, cols: x.cols, part })
 }
 
-/// The additive parts of x y where y is a column vector that multiplies every column of x: local.
+/// The additive parts of x y where y is a column vector that multiplies every column of x. No message is sent.
 ///
 /// # Errors
 /// Row counts differ or y has several columns.
@@ -74,12 +75,12 @@ fn product(id: PartyId, a: u64, b: u64, c: u64, d: u64) -> u64 {
     match id {
         PartyId::P0 => a.wrapping_add(b).wrapping_mul(c.wrapping_add(d)),
         PartyId::P1 => a.wrapping_mul(d).wrapping_add(b.wrapping_mul(c.wrapping_add(d))),
-        PartyId::P2 if planted(Fault::CrossTerm) => a.wrapping_mul(d),
-        PartyId::P2 => b.wrapping_mul(c).wrapping_add(a.wrapping_mul(d)),
+        PartyId::P2 => faulty!(CrossTerm => a.wrapping_mul(d), b.wrapping_mul(c).wrapping_add(a.wrapping_mul(d))),
     }
 }
 
-/// Turns additive parts into a replicated share. Party i keeps its masked part as component i and sends it to party i - 1.
+/// Turns additive parts into a replicated share. Party i keeps its masked part as component i and sends it to party
+/// i - 1.
 ///
 /// # Errors
 /// Those of the transport.
@@ -87,18 +88,18 @@ pub async fn reshare(p: &Party, parts: Parts) -> Result<Share> {
     const STEP: &str = "multiply";
     let Parts { rows, cols, part: mut own } = parts;
     let (i, t) = (p.id.index(), p.call_id());
-    if !planted(Fault::ReshareUnmasked) {
-        p.stream((i + 1) % 3).add(t, 0, &mut own);
-        if !(planted(Fault::ReshareOneSided) && i == 2) {
-            p.stream(i).sub(t, 0, &mut own);
-        }
-    }
+    faulty!(ReshareUnmasked => (), p.stream((i + 1) % 3).add(t, 0, &mut own));
+    faulty!(
+        ReshareUnmasked => (),
+        ReshareOneSided => if i != 2 { p.stream(i).sub(t, 0, &mut own) },
+        p.stream(i).sub(t, 0, &mut own)
+    );
     p.send(STEP, Neighbour::Previous, |m| m.extend_from_slice(&own));
     let next = p.receive(STEP, [0, own.len()]).await.take(Neighbour::Next);
     Ok(Share::new(rows, cols, own, next))
 }
 
-/// Element-wise product.
+/// The element-wise product of two matrices of one shape, wrapping.
 ///
 /// # Errors
 /// Shapes differ; those of the transport.
@@ -106,7 +107,7 @@ pub async fn multiply(p: &Party, x: &Share, y: &Share) -> Result<Share> {
     reshare(p, product_parts(p, x, y)?).await
 }
 
-/// x times the column vector y, row by row.
+/// Every row of x times its element of the column vector y, in the shape of x, wrapping.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
@@ -114,7 +115,7 @@ pub async fn multiply_by_row(p: &Party, x: &Share, y: &Share) -> Result<Share> {
     reshare(p, product_by_row_parts(p, x, y)?).await
 }
 
-/// Row-wise inner products, (rows, 1): only the sums are reshared.
+/// The inner product of every row of x with the row of y, (rows, 1). Only the sums are reshared.
 ///
 /// # Errors
 /// Shapes differ; those of the transport.

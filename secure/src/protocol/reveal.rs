@@ -10,10 +10,10 @@ use crate::id::Neighbour;
 use crate::party::Party;
 use crate::share::Share;
 
-/// Opening to all.
+/// The cost of [`reveal`], an element.
 pub const REVEAL: Cost = Cost { rounds: 1, bits_per_element: 3 * 64 };
 
-/// Opens to all three parties. Party i lacks component i - 1, which party i - 1 holds as its own.
+/// Opens x to all three parties, in row-major order. Party i lacks component i - 1, which party i - 1 holds as its own.
 ///
 /// # Errors
 /// Those of the transport.

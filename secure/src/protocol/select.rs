@@ -1,27 +1,31 @@
 //! A bit times a ring element, without turning the bit into a ring element first.
 //!
-//! computes   b x (element-wise), or for every column the sum over the rows of b x; and the bit itself as a ring element if asked
+//! computes   b x (element-wise), or for every column the sum over the rows of b x; and the bit itself as a ring
+//!            element if asked
 //! requires   a block of b for each row of x
-//! cost       2 rounds; 40 bytes an element, 56 with the bit ([`SELECT`], [`SELECT_WITH_BIT`]); summed: 16 an element and 24 a sum
+//! cost       2 rounds; 40 bytes an element, 56 with the bit ([`SELECT`], [`SELECT_WITH_BIT`]); summed: 16 an element
+//!            and 24 a sum ([`select_sum_cost`])
 //! reveals    nothing
 //! source     own; compare ABY3 section 5.4 (oblivious transfer, more bytes)
 //!
-//! Write b = c xor m with c known to party 0 and m to parties 1 and 2, and x = a + x_2 with a = x_0 + x_1 known to party 0. Then
+//! Write b = c xor m with c known to party 0 and m to parties 1 and 2, and x = a + x_2 with a = x_0 + x_1 known to
+//! party 0. Then
 //!
 //! ```text
 //! b x = c a  +  m Y  +  m x_2  +  c (1 - 2m) x_2,      Y = (1 - 2c) a
 //! ```
 //!
-//! Party 0 shares c = c_0 + c_1 and Y = Y_0 + Y_1 (index 0: stream 0, known to party 2; index 1: sent to party 1). Then every term is
-//! known to somebody: c a to party 0; m Y_1 + m x_2 + c_1 (1 - 2m) x_2 to party 1; m Y_0 + c_0 (1 - 2m) x_2 to party 2. The
-//! three parts are reshared. The bit is finished as in [`convert`](super::convert) in the same round.
+//! Party 0 shares c = c_0 + c_1 and Y = Y_0 + Y_1 (index 0: stream 0, known to party 2; index 1: sent to party 1). Then
+//! every term is known to somebody: c a to party 0; m Y_1 + m x_2 + c_1 (1 - 2m) x_2 to party 1; m Y_0 + c_0 (1 - 2m)
+//! x_2 to party 2. The three parts are reshared. The bit is finished as in [`convert`](super::convert) in the same
+//! round.
 
 use super::convert::{HalfBit, finish_bit, two_sided_bits};
 use super::multiply::reshare;
 use crate::buffer::Words;
 use crate::cost::Cost;
 use crate::error::{Error, Result};
-use crate::fault::{Fault, planted};
+use crate::fault::faulty;
 use crate::id::Neighbour;
 use crate::id::PartyId;
 use crate::kernel::wide_fn;
@@ -29,16 +33,21 @@ use crate::party::Party;
 use crate::share::{BitShare, Parts, Share};
 use futures_util::try_join;
 
-/// b x.
+/// The cost of [`select`], an element.
 pub const SELECT: Cost = Cost { rounds: 2, bits_per_element: 5 * 64 };
-/// b x and b.
+/// The cost of [`select_with_bit`], an element.
 pub const SELECT_WITH_BIT: Cost = Cost { rounds: 2, bits_per_element: 7 * 64 };
+
+/// The cost of [`select_sum`] over `rows` rows, a sum.
+pub const fn select_sum_cost(rows: u64) -> Cost {
+    Cost { rounds: 2, bits_per_element: (2 * rows + 3) * 64 }
+}
 
 const STEP: &str = "select";
 const C_0: u8 = 0;
 const Y_0: u8 = 1;
 
-/// b x.
+/// The product b x, element by element, in the shape of x.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
@@ -47,7 +56,7 @@ pub async fn select(p: &Party, b: &BitShare, x: &Share) -> Result<Share> {
     reshare(p, products).await
 }
 
-/// (b, b x), both in the ring.
+/// The bit b and the product b x, both as ring elements in the shape of x.
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
@@ -56,7 +65,7 @@ pub async fn select_with_bit(p: &Party, b: &BitShare, x: &Share) -> Result<(Shar
     try_join!(finish_bit(p, STEP, b, half), reshare(p, products))
 }
 
-/// sum over the rows (blocks) of b x: (1, cols).
+/// The sum of b x over the rows (blocks): (1, cols).
 ///
 /// # Errors
 /// Shapes do not fit; those of the transport.
@@ -80,14 +89,12 @@ async fn parts(p: &Party, b: &BitShare, x: &Share) -> Result<(Parts, HalfBit)> {
             let c_0 = p.stream(0).words(t, C_0, n);
             let c_1: Words = known.iter().zip(&c_0).map(|(c, m)| c.wrapping_sub(*m)).collect();
             let mut y_1 = Words::zeros(n);
-            if !planted(Fault::SelectUnmasked) {
-                p.stream(0).sub(t, Y_0, &mut y_1);
-            }
+            faulty!(SelectUnmasked => (), p.stream(0).sub(t, Y_0, &mut y_1));
             let mut part = Words::unset(n);
             choose(&known, x, &mut part, &mut y_1);
             p.send(STEP, Neighbour::Next, |m| {
                 m.extend_from_slice(&c_1);
-                m.extend_from_slice(&y_1[usize::from(planted(Fault::MessageShort))..]);
+                m.extend_from_slice(faulty!(MessageShort => &y_1[1..], &y_1));
             });
             p.receive(STEP, [0, 0]).await;
             (part, c_1)
@@ -103,7 +110,7 @@ async fn parts(p: &Party, b: &BitShare, x: &Share) -> Result<(Parts, HalfBit)> {
         PartyId::P2 => {
             p.receive(STEP, [0, 0]).await;
             let c_0 = p.stream(0).words(t, C_0, n);
-            let y_0 = if planted(Fault::SelectUnmasked) { Words::zeros(n) } else { p.stream(0).words(t, Y_0, n) };
+            let y_0 = faulty!(SelectUnmasked => Words::zeros(n), p.stream(0).words(t, Y_0, n));
             let part = terms(&known, &c_0, &y_0, &x.own);
             (part, c_0)
         }
@@ -127,13 +134,12 @@ wide_fn! {
 wide_fn! {
     /// m y + c (1 - 2m) x_2 for the bits m.
     fn terms(m: &[u64], c: &[u64], y: &[u64], x_2: &[u64]) -> Words {
-        let flip = if planted(Fault::SelectSign) { 0 } else { u64::MAX };
         m.iter()
             .zip(c)
             .zip(y.iter().zip(x_2))
             .map(|((m, c), (y, x_2))| {
                 let mask = m.wrapping_neg();
-                let signed = (x_2 ^ (mask & flip)).wrapping_sub(mask & flip); // (1 - 2m) x_2
+                let signed = faulty!(SelectSign => *x_2, (x_2 ^ mask).wrapping_sub(mask)); // (1 - 2m) x_2
                 (mask & y).wrapping_add(c.wrapping_mul(signed))
             })
             .collect()

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 /// One party's replicated share of a matrix over Z_2^64.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
-    /// Rows of the matrix.
+    /// The number of rows.
     pub rows: usize,
-    /// Columns of the matrix.
+    /// The number of columns.
     pub cols: usize,
     /// Component i at party i, row-major.
     pub own: Words,
@@ -22,9 +22,9 @@ pub struct Share {
 /// One party's additive part of a matrix: the three parts add up to it. Not masked, so never sent as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
-    /// Rows of the matrix.
+    /// The number of rows.
     pub rows: usize,
-    /// Columns of the matrix.
+    /// The number of columns.
     pub cols: usize,
     /// This party's part, row-major.
     pub part: Words,
@@ -42,22 +42,22 @@ impl Share {
         Share::new(rows, cols, Words::zeros(rows * cols), Words::zeros(rows * cols))
     }
 
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.own.len()
     }
 
-    /// Whether there is no element.
+    /// True if the matrix has no element.
     pub fn is_empty(&self) -> bool {
         self.own.is_empty()
     }
 
-    /// (rows, cols).
+    /// The shape, (rows, cols).
     pub fn shape(&self) -> (usize, usize) {
         (self.rows, self.cols)
     }
 
-    /// The same elements in another shape.
+    /// The elements in the same order as a matrix of another shape.
     #[must_use]
     pub fn reshape(mut self, rows: usize, cols: usize) -> Self {
         debug_assert_eq!(self.len(), rows * cols);
@@ -72,19 +72,19 @@ impl Share {
         Share::new(self.rows, self.cols, each(&self.own), each(&self.next))
     }
 
-    /// Times a public integer.
+    /// The share times a public integer, wrapping.
     #[must_use]
     pub fn scale(&self, by: i64) -> Self {
         self.map(|v| v.wrapping_mul(by as u64))
     }
 
-    /// Times 2^bits.
+    /// The share times 2^bits, wrapping.
     #[must_use]
     pub fn shift_left(&self, bits: u32) -> Self {
         self.map(|v| v << bits)
     }
 
-    /// self += other.
+    /// Adds another operand of the same shape in place, wrapping.
     ///
     /// # Errors
     /// Shapes differ.
@@ -95,7 +95,7 @@ impl Share {
         Ok(())
     }
 
-    /// self -= other.
+    /// Subtracts another share of the same shape in place, wrapping.
     ///
     /// # Errors
     /// Shapes differ.
@@ -106,7 +106,7 @@ impl Share {
         Ok(())
     }
 
-    /// self + other.
+    /// The sum of two shares of one shape, wrapping.
     ///
     /// # Errors
     /// Shapes differ.
@@ -115,7 +115,7 @@ impl Share {
         Ok(self)
     }
 
-    /// self - other.
+    /// The difference of two shares of one shape, wrapping.
     ///
     /// # Errors
     /// Shapes differ.
@@ -141,7 +141,7 @@ impl Share {
         self.map(u64::wrapping_neg).plus_public(id, v)
     }
 
-    /// Columns become rows.
+    /// The transpose, (cols, rows).
     #[must_use]
     pub fn transpose(&self) -> Self {
         let t = |v: &[u64]| {
@@ -154,7 +154,7 @@ impl Share {
         Share::new(self.cols, self.rows, t(&self.own), t(&self.next))
     }
 
-    /// Column sums, (1, cols).
+    /// The sum of every column, (1, cols).
     #[must_use]
     pub fn sum_rows(&self) -> Self {
         let sum = |v: &[u64]| {
@@ -167,7 +167,7 @@ impl Share {
         Share::new(1, self.cols, sum(&self.own), sum(&self.next))
     }
 
-    /// Row sums, (rows, 1).
+    /// The sum of every row, (rows, 1).
     #[must_use]
     pub fn sum_cols(&self) -> Self {
         let sum = |v: &[u64]| -> Words {
@@ -200,7 +200,7 @@ impl Share {
         Ok(self)
     }
 
-    /// Rows `from..to`.
+    /// The rows `from..to`, (to - from, cols).
     #[must_use]
     pub fn row_range(&self, from: usize, to: usize) -> Self {
         let r = from * self.cols..to * self.cols;
@@ -214,7 +214,7 @@ impl Share {
         Share::new(rows.len(), self.cols, pick(&self.own), pick(&self.next))
     }
 
-    /// Sum of the two components this party holds.
+    /// The sum of the two components that this party holds.
     pub fn local_sum(&self) -> Words {
         wide(|| self.own.iter().zip(&self.next).map(|(a, b)| a.wrapping_add(*b)).collect())
     }
@@ -255,7 +255,7 @@ impl Parts {
         Ok(())
     }
 
-    /// self += other.
+    /// Adds another operand of the same shape in place, wrapping.
     ///
     /// # Errors
     /// Shapes differ.

@@ -6,9 +6,9 @@ use crate::id::PartyId;
 /// own; the bits beyond `len` in a block's last word mean nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BitShare {
-    /// Vectors.
+    /// The number of vectors.
     pub blocks: usize,
-    /// Bits of each.
+    /// The number of bits in each vector.
     pub len: usize,
     /// Component i at party i.
     pub own: Words,
@@ -17,12 +17,12 @@ pub struct BitShare {
 }
 
 impl BitShare {
-    /// Words of one block.
+    /// The number of words of one block.
     pub fn words(&self) -> usize {
         self.len.div_ceil(64)
     }
 
-    /// self ^= other.
+    /// The exclusive or with another share of the same shape, in place.
     ///
     /// # Errors
     /// Shapes differ.

@@ -4,21 +4,22 @@ use crate::error::Result;
 use crate::id::PartyId;
 use crate::kernel::wide_fn;
 
-/// The left operand of matrix products as a party multiplies it (`protocol/matmul.rs`): one matrix of words, made from the two components of a share.
-/// What is only ever multiplied, as training data are, is kept in this form: half the memory of a share.
+/// The left operand of matrix products as a party multiplies it (`protocol/matmul.rs`): one matrix of words, made from the
+/// two components of a share. Training data, which are only ever multiplied, are kept in this form: half the memory of a
+/// share.
 #[derive(Debug, Clone)]
 pub struct Factor {
-    /// Whose it is.
+    /// The party that holds the factor.
     pub id: PartyId,
-    /// Rows of the matrix.
+    /// The number of rows.
     pub rows: usize,
-    /// Columns of the matrix.
+    /// The number of columns.
     pub cols: usize,
     pub(crate) words: Words,
 }
 
 impl Factor {
-    /// From a replicated share.
+    /// Makes the factor of a replicated share.
     pub fn new(id: PartyId, share: &Share) -> Self {
         let (rows, cols) = share.shape();
         let (far, middle) = share.far_and_middle(id);
@@ -27,7 +28,7 @@ impl Factor {
         Factor { id, rows, cols, words }
     }
 
-    /// No rows yet, with room for `rows`.
+    /// An empty factor with room for `rows` rows.
     pub fn with_capacity(id: PartyId, rows: usize, cols: usize) -> Self {
         Factor { id, rows: 0, cols, words: Words::with_capacity(rows * cols) }
     }

@@ -39,8 +39,8 @@ pub fn run(_: Args) -> Result<Verdict, Error> {
 #[cfg(feature = "faults")]
 pub fn run(args: Args) -> Result<Verdict, Error> {
     use super::print;
+    use difftest::faults::catalogue::AnyFault;
     use difftest::{faults, output, report};
-    use secure::fault::Fault;
 
     if args.steps == 0 {
         return Err(Error::Usage("--steps is 0; training needs at least 1".into()));
@@ -58,15 +58,9 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         print(&format!("{alarms} false alarms in {runs} clean runs\n"))?;
         return Ok(Verdict::of(alarms == 0));
     }
-    let chosen: Vec<Fault> = match &args.fault {
-        None => Fault::ALL.to_vec(),
-        Some(name) => {
-            let names: Vec<_> = Fault::ALL.iter().map(|f| f.name()).collect();
-            let known = Fault::ALL.iter().find(|f| f.name() == name);
-            vec![*known.ok_or_else(|| {
-                Error::Usage(format!("--fault {name} is no fault; choose one of {}", names.join(", ")))
-            })?]
-        }
+    let chosen = match &args.fault {
+        None => AnyFault::all(),
+        Some(name) => vec![faults::named(name)?],
     };
     print(&format!(
         "{:<26} {:<19} {:<19} {:<14} {:<14} {:<15} {}\n",
