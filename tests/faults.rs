@@ -80,3 +80,28 @@ fn a_failing_step_shrinks_to_what_the_fault_needs() {
     let (healthy, _) = fresh(&StepFile::read(&path).unwrap(), &mut start).unwrap();
     assert!(healthy.iter().all(|c| c.passed), "{healthy:?}");
 }
+
+/// In a process of its own, because a planted fault is planted for every thread.
+#[cfg(feature = "faults")]
+#[test]
+fn faults_are_found_from_trace_files_alone_as_the_page_says() {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_difftest"))
+        .args(["export-trace", "--matrix"])
+        .output()
+        .expect("the program starts");
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "a fault that a trace could show is not found\n{table}");
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/check-faults.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    // Coins decide in which trace a fault shows first; whether it shows at all they do not.
+    let found = |text: &str| -> Vec<(String, bool)> {
+        let rows = text.lines().filter(|l| l.starts_with("| ") && !l.starts_with("| fault") && !l.starts_with("| ---"));
+        let name = |l: &str| l.split('|').nth(1).unwrap_or_default().trim().to_owned();
+        rows.map(|l| (name(l), l.contains("not in a trace") || l.contains("do not finish"))).collect()
+    };
+    assert_eq!(
+        found(&page),
+        found(&table),
+        "docs/check-faults.md is out of step; write what the command prints into it"
+    );
+}

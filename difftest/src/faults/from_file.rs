@@ -37,7 +37,9 @@ fn hidden(fault: Fault) -> Option<&'static str> {
     Some(match fault {
         SeedFixed | StreamReused | StreamNarrow => "the randomness is weak, every value is right",
         InputUnmasked | AndUnmasked | ReshareUnmasked | AdderUnmasked | BitUnmasked | SelectUnmasked
-        | TruncateUnmasked | ResultUnmasked => "a message shows too much, every value is right",
+        | TruncateUnmasked | ResultUnmasked | AnswerMask | PieceOffset => {
+            "a message shows too much, every value is right"
+        }
         MaskLowBits => "coins depend on shares, which no trace has; their frequencies are right",
         AndOdd => "no training step has a conjunction of an odd number of factors",
         LogCoefficient => "no training step takes a logarithm",

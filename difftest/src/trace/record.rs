@@ -31,33 +31,44 @@ pub fn training(
     run(spec, start, batches, insecure_seed)
 }
 
-/// One step with one layer of identity weights, so that the rows of the batch are the logits: values on, below and above every threshold, ties,
-/// rows without a positive value, small and large ones.
+/// One step of a network that computes x = max(0, x) - max(0, -x), so that the rows of the batch are the logits, and hidden units are exactly 0
+/// wherever a row is: values on, below and above every threshold, ties, rows without a positive value, small and large ones.
 ///
 /// # Errors
 /// As for [`training`].
 pub fn corners(head: Head, rounding: Rounding) -> Result<TraceFile, Error> {
     const CLASSES: usize = 10;
-    let rows = corner_rows();
+    let mut rows = corner_rows();
+    if head == Head::ReluEps {
+        // Its reciprocals reach 2^f, and gradients of large inputs would leave the range of the update.
+        rows.iter_mut().flatten().filter(|v| v.abs() >= 1 << 15).for_each(|v| *v >>= 20);
+    }
     let spec = TrainSpec {
-        network: NetworkSpec { widths: vec![CLASSES, CLASSES] },
+        network: NetworkSpec { widths: vec![CLASSES, 2 * CLASSES, CLASSES] },
         head,
         epsilon: 0.1,
         rounding,
         fixed: FixedSpec::default(),
-        sgd: SgdSpec { batch: rows.len(), ..SgdSpec::default() },
+        sgd: SgdSpec { batch: rows.len(), learning_rate: 1e-3, ..SgdSpec::default() },
     };
     let one = spec.fixed.one();
-    let layer = LayerUnits {
-        weights: Array2::from_shape_fn((CLASSES, CLASSES), |(i, j)| if i == j { one } else { 0 }),
-        bias: Array1::zeros(CLASSES),
-        weight_velocity: Array2::from_shape_fn((CLASSES, CLASSES), |(i, j)| (i as i64 - 4) * 37 + j as i64),
-        bias_velocity: Array1::from_shape_fn(CLASSES, |j| j as i64 * 11 - 40),
+    let signed = |i: usize, j: usize| match (i == j, i + CLASSES == j) {
+        (true, _) => one,
+        (_, true) => -one,
+        _ => 0,
+    };
+    let first = Array2::from_shape_fn((CLASSES, 2 * CLASSES), |(i, j)| signed(i, j));
+    let second = first.t().as_standard_layout().into_owned();
+    let layer = |weights: Array2<i64>| LayerUnits {
+        weight_velocity: Array2::from_shape_fn(weights.dim(), |(i, j)| (i as i64 - 4) * 37 + j as i64),
+        bias_velocity: Array1::from_shape_fn(weights.ncols(), |j| j as i64 * 11 - 40),
+        bias: Array1::zeros(weights.ncols()),
+        weights,
     };
     let labels: Vec<usize> = (0..rows.len()).map(|i| i % CLASSES).collect();
     let units = Array2::from_shape_fn((rows.len(), CLASSES), |(i, j)| rows[i][j]);
     let batch = Batch { reals: units.mapv(|u| u as f64 / one as f64), units, labels };
-    run(&spec, Parameters { layers: vec![layer] }, [batch].into_iter(), None)
+    run(&spec, Parameters { layers: vec![layer(first), layer(second)] }, [batch].into_iter(), None)
 }
 
 /// Logits in units of 2^-16.
@@ -75,6 +86,9 @@ fn corner_rows() -> Vec<[i64; 10]> {
     rows.push(std::array::from_fn(|j| 65_536 * j as i64 - 13 * 65_536));
     rows.push(std::array::from_fn(|j| if j == 9 { 2_000_000 } else { 1 }));
     rows.push(std::array::from_fn(|j| 12_345 * (j as i64 * 7 % 11) - 30_000));
+    // Above half of the range, where a comparison needs the top bit of a value.
+    rows.push(std::array::from_fn(|j| if j == 4 { (1 << 30) + 65_539 } else { 3 * j as i64 }));
+    rows.push(std::array::from_fn(|j| -(1 << 30) - 1000 * j as i64));
     rows.extend((0..12).map(|k: i64| std::array::from_fn(|j| (k * 7919 + j as i64 * 104_729) % 400_000 - 100_000)));
     rows
 }

@@ -19,7 +19,7 @@ pub struct Args {
     /// Training steps
     #[arg(long, default_value_t = 2)]
     steps: usize,
-    /// Instead of training: one step on logits at, above and below every threshold, with ties and rows without a positive logit
+    /// Instead of training: one step on logits and hidden units at, above and below every threshold, with ties and rows without a positive logit
     #[arg(long)]
     corners: bool,
     /// Fix the parties' randomness, INSECURE: to write the same trace again

@@ -2,15 +2,23 @@
 
 use crate::foreign::case::{Case, Cause};
 use crate::foreign::judged::Kind;
+use crate::foreign::outcome::Alternative;
 
 /// Tries the operation's own list.
 pub fn explain(case: &Case) -> Option<Cause> {
-    case.alternatives.iter().filter(|a| a.values.len() == case.judged.error.len()).find_map(|a| {
+    let fits = |a: &&Alternative| a.values.len() == case.judged.error.len() && differs(case, &a.values);
+    case.alternatives.iter().filter(fits).find_map(|a| {
         let off = case.judged.kind == Kind::Judged;
         let cause = case.whole(a.cause, &a.what, |i| a.values[i])?;
         // A measured function may be near to both; the mistake must be nearer by far.
         (off || nearer(case, &a.values)).then_some(cause)
     })
+}
+
+/// Whether a mistake would show: some failing element differs from the right value by a quarter of a unit or more.
+fn differs(case: &Case, values: &[f64]) -> bool {
+    let j = case.judged;
+    j.outside.iter().any(|&i| (values[i] - j.expected[i]).abs() >= 0.25 * j.unit)
 }
 
 /// Whether the values are eight times nearer to the engine's than the right ones, in the mean over the failing elements.

@@ -32,7 +32,7 @@ impl Operation for Forward {
         let mut add = |cause, what: &str, x: &Number, w: &Number, bias: Option<&Number>| {
             list.push(Alternative { cause, what: what.into(), values: product(x, w, bias).to_reals() });
         };
-        add("bias missing", "the bias is not added", x, w, None);
+        add("bias missing", "the bias is not added, or at a scale at which it cannot be seen", x, w, None);
         if let Some(Number::Units { v, scale }) = bias {
             let low = Number::Units { v: v.clone(), scale: 2 * scale };
             add("bias at another scale", "the bias is added at the scale of values, not of products", x, w, Some(&low));

@@ -1,6 +1,6 @@
 //! The gradient with respect to the logits: from the head's last intermediates where the trace has them, from the logits alone otherwise.
 
-use super::head_parts::Row;
+use super::head_parts::{Row, THRESHOLDS};
 use crate::bound::Errors;
 use crate::bound::head::HeadRules;
 use crate::bound::interval::Interval;
@@ -40,7 +40,7 @@ impl Operation for HeadGradient {
         let (Some(head), Some(logits), Some(labels), Some(out)) = parts else {
             return vec![Outcome::Missing { tensor, lacks }];
         };
-        let row = Row { header: view.header, head };
+        let row = Row::new(view.header, head);
         let x = logits.reals();
         let judged = match from_parts(view, &row, &x, labels) {
             Some(expected) => {
@@ -54,9 +54,14 @@ impl Operation for HeadGradient {
     fn alternatives(&self, view: &View, _: &str) -> Vec<Alternative> {
         let parts = (view.header.head, view.get("logits"), &view.labels);
         let (Some(head), Some(logits), Some(labels)) = parts else { return Vec::new() };
-        let row = Row { header: view.header, head };
+        let row = Row::new(view.header, head);
         let x = logits.reals();
         let mut list = mistakes(&row, &x, labels);
+        for (cause, what, units, other_way) in THRESHOLDS {
+            if let Some(expected) = from_parts(view, &row.mistaken(units, other_way), &x, labels) {
+                list.push(Alternative { cause, what: what.into(), values: expected.to_reals() });
+            }
+        }
         if let Some(expected) = from_parts(view, &row, &x, labels) {
             let one_hot = Array2::from_shape_fn(x.dim(), |(i, j)| if labels[i] == j { 1.0 } else { 0.0 });
             let values = expected.to_reals();
@@ -105,7 +110,7 @@ fn from_parts(view: &View, row: &Row, x: &Array2<f64>, labels: &[usize]) -> Opti
 
 /// The specification that the header describes, as far as a head needs it.
 pub fn spec(header: &Header, head: Head) -> TrainSpec {
-    let epsilon = Row { header, head }.epsilon();
+    let epsilon = Row::new(header, head).epsilon();
     TrainSpec {
         network: NetworkSpec { widths: header.widths.clone() },
         head,
@@ -142,7 +147,7 @@ pub fn claimed(header: &Header, head: Head) -> Option<Errors> {
 fn whole(view: &View, head: Head, x: &Array2<f64>, labels: &[usize], out: &Number) -> Judged {
     let at = (HeadGradient.name(), "head_gradient", view.step);
     let spec = spec(view.header, head);
-    let row = Row { header: view.header, head };
+    let row = Row::new(view.header, head);
     let real = RealHead { head, epsilon: row.epsilon(), regulariser: row.regulariser() };
     let expected = gradients(&real, x, labels);
     let limits = claimed(view.header, head).map(|errors| {
@@ -260,7 +265,7 @@ fn with_denominators(row: &Row, x: &Array2<f64>, labels: &[usize], sums: &[f64])
 }
 
 fn with_sum(row: &Row, head: Head, x: &Array2<f64>, labels: &[usize]) -> Vec<f64> {
-    let other = Row { header: row.header, head };
+    let other = Row::new(row.header, head);
     let sums: Vec<f64> = x.rows().into_iter().map(|r| denominator(&other, &r.to_vec())).collect();
     with_denominators(row, x, labels, &sums)
 }

@@ -19,9 +19,28 @@ pub struct Row<'h> {
     pub header: &'h Header,
     /// The head.
     pub head: Head,
+    /// A mistaken threshold: how far from eps, real, and whether a logit that equals it is decided the other way.
+    pub mistake: (f64, bool),
 }
 
-impl Row<'_> {
+/// What thresholds are got wrong by: the cause, what it is, units from eps, whether equality is decided the other way.
+pub const THRESHOLDS: [(&str, &str, f64, bool); 3] = [
+    (">= for >", "a logit equal to the threshold is decided the other way", 0.0, true),
+    ("threshold off by one", "the threshold is one unit lower", -1.0, false),
+    ("threshold off by one", "the threshold is one unit higher", 1.0, false),
+];
+
+impl<'h> Row<'h> {
+    /// The head as it should be.
+    pub fn new(header: &'h Header, head: Head) -> Self {
+        Row { header, head, mistake: (0.0, false) }
+    }
+
+    /// The head with a mistaken threshold.
+    pub fn mistaken(&self, units: f64, other_way: bool) -> Self {
+        Row { mistake: (units * self.header.unit(), other_way), ..Self::new(self.header, self.head) }
+    }
+
     /// eps as the engine has it, real.
     pub fn epsilon(&self) -> f64 {
         match (self.header.numbers, self.header.epsilon_units) {
@@ -38,11 +57,13 @@ impl Row<'_> {
 
     /// Whether the comparison of the head is true for a logit.
     pub fn above(&self, x: f64) -> bool {
-        match self.head {
-            Head::ReluProb => x >= self.epsilon(),
-            Head::ReluProbCut => x > self.epsilon(),
-            _ => x > 0.0,
-        }
+        let (off, other_way) = self.mistake;
+        let (threshold, with_equal) = match self.head {
+            Head::ReluProb => (self.epsilon(), true),
+            Head::ReluProbCut => (self.epsilon(), false),
+            _ => (0.0, false),
+        };
+        if with_equal != other_way { x >= threshold + off } else { x > threshold + off }
     }
 
     /// The term of a logit in the sum of a relu head.
@@ -72,7 +93,7 @@ impl Operation for HeadParts {
 
     fn judge(&self, view: &View) -> Vec<Outcome> {
         let (Some(head), Some(logits)) = (view.header.head, view.get("logits")) else { return Vec::new() };
-        let row = Row { header: view.header, head };
+        let row = Row::new(view.header, head);
         let mut list = Vec::new();
         let x = logits.reals();
         for name in ["head/maximum", "head/exp", "head/positive", "head/sum", "head/reciprocal", "head/quotient"] {
@@ -92,13 +113,13 @@ impl Operation for HeadParts {
 
     fn alternatives(&self, view: &View, tensor: &str) -> Vec<Alternative> {
         let (Some(head), Some(logits)) = (view.header.head, view.get("logits")) else { return Vec::new() };
-        let (row, x) = (Row { header: view.header, head }, logits.reals());
+        let (row, x) = (Row::new(view.header, head), logits.reals());
         match tensor {
             "head/maximum" => of_maximum(&x),
             "head/sum" => of_sum(view, &row, &x),
             "head/positive" => of_positive(&row, &x),
             "head/quotient" => of_quotient(view, &row),
-            "head/reciprocal" => of_reciprocal(&row, &x),
+            "head/reciprocal" => of_reciprocal(view, &row, &x),
             _ => Vec::new(),
         }
     }
@@ -135,7 +156,8 @@ pub fn function(
         let low = values.iter().enumerate().map(|(i, v)| v - radius(i)).collect();
         (low, values.iter().enumerate().map(|(i, v)| v + radius(i)).collect())
     });
-    Judged::between(view.header, (at.0, at.1, view.step), out, values, limits)
+    // Functions of operands that are known differ from a mistake by little more than their own bound.
+    Judged { spare: 0.5, ..Judged::between(view.header, (at.0, at.1, view.step), out, values, limits) }
 }
 
 fn maximum(x: &Array2<f64>) -> Array2<f64> {
@@ -224,7 +246,7 @@ fn of_sum(view: &View, row: &Row, x: &Array2<f64>) -> Vec<Alternative> {
     let mut list = Vec::new();
     if row.head != Head::Softmax {
         for head in Head::ALL.into_iter().filter(|&h| h != row.head && h != Head::Softmax) {
-            let other = Row { header: row.header, head };
+            let other = Row::new(row.header, head);
             let regular = if head == Head::ReluEps { x.ncols() as f64 * other.regulariser() } else { 0.0 };
             let sums = x.rows().into_iter().map(|r| r.iter().map(|&x| other.positive(x)).sum::<f64>() + regular);
             list.push(alternative("S of another head", format!("S is that of {head}"), sums.collect()));
@@ -247,7 +269,7 @@ fn of_positive(row: &Row, x: &Array2<f64>) -> Vec<Alternative> {
         flat(x.mapv(|v| if row.positive(v - unit) != 0.0 || row.positive(v + unit) != 0.0 { v } else { 0.0 }))
     })];
     for head in [Head::ReluProbCut, Head::ReluGrad].into_iter().filter(|&h| h != row.head) {
-        let other = Row { header: row.header, head };
+        let other = Row::new(row.header, head);
         list.push(alternative(
             "threshold of another head",
             format!("logits are kept as {head} does"),
@@ -271,7 +293,16 @@ fn of_quotient(view: &View, row: &Row) -> Vec<Alternative> {
     let inverses = sums.mapv(|s| inverse(s, row.regulariser()));
     let rounded = inverses.mapv(|r| (r / unit).floor() * unit);
     let first = numerators.mapv(|v| v * inverses[[0, 0]]);
+    let classes = numerators.ncols() as f64;
+    let uniform = |i: usize, j: usize| {
+        if sums[[i, 0]] > 0.0 { numerators[[i, j]] * inverses[[i, 0]] } else { 1.0 / classes }
+    };
     vec![
+        alternative(
+            "nothing positive",
+            "a row without a positive logit has probability 1 / classes",
+            flat(Array2::from_shape_fn(numerators.dim(), |(i, j)| uniform(i, j))),
+        ),
         alternative(
             "reciprocal then multiply",
             "1 / S is rounded to a unit before it is multiplied, so small quotients lose their digits",
@@ -285,12 +316,23 @@ fn of_quotient(view: &View, row: &Row) -> Vec<Alternative> {
     ]
 }
 
-fn of_reciprocal(row: &Row, x: &Array2<f64>) -> Vec<Alternative> {
+fn of_reciprocal(view: &View, row: &Row, x: &Array2<f64>) -> Vec<Alternative> {
     let sums: Vec<f64> = x.rows().into_iter().map(|r| r.iter().map(|&x| row.positive(x)).sum()).collect();
     let first = inverse(sums.first().copied().unwrap_or(1.0), row.regulariser());
-    vec![alternative(
+    let mut list = vec![alternative(
         "denominator of another row",
         "every row has the reciprocal of the first row's S",
         vec![first; 2 * x.nrows()],
-    )]
+    )];
+    for (cause, what, units, other_way) in THRESHOLDS {
+        let operands = denominators(view, &row.mistaken(units, other_way), x).unwrap_or_default();
+        list.push(alternative(cause, what, operands.iter().map(|&s| inverse(s, row.regulariser())).collect()));
+    }
+    if let (Head::ReluEps, Some(operands)) = (row.head, denominators(view, row, x)) {
+        let unit = row.regulariser();
+        let without = |(i, s): (usize, &f64)| inverse(if i < x.nrows() { *s } else { s - unit }, unit);
+        let values = operands.iter().enumerate().map(without).collect();
+        list.push(alternative("regulariser missing", "the true logit lacks its regulariser", values));
+    }
+    list
 }
