@@ -151,7 +151,10 @@ fn sign_and_factors() {
     plant("layer1/db", "factor 1/2", &|v| v / 2);
     plant("layer2/dW", "factor 2^f", &|v| v << 16);
     plant("layer1/pre_activation", "factor 2^-8", &|v| v >> 8);
-    plant("layer1/weights", "not updated", &|_| 0);
+    let mut trace = clean.clone();
+    let before = units(&clean, "step/0/start/layer1/weights").to_vec();
+    put(&mut trace, "step/0/layer1/weights", before);
+    named(&trace, "layer1/weights", "not updated");
 }
 
 #[test]
