@@ -30,10 +30,11 @@ fn judged(name: &str) -> (i32, serde_json::Value, String) {
     (done.status.code().unwrap(), report, text(&done))
 }
 
-/// (tensor, first cause) of the first row that fails.
+/// (tensor, first cause) of the first row that fails in the earliest step.
 fn first_fault(report: &serde_json::Value) -> (String, String) {
     let rows = report["rows"].as_array().unwrap();
-    let row = rows.iter().find(|r| r["verdict"] == "FAIL").expect("a row fails");
+    let failing = rows.iter().filter(|r| r["verdict"] == "FAIL");
+    let row = failing.min_by_key(|r| r["first_step"].as_u64()).expect("a row fails");
     (row["tensor"].as_str().unwrap().into(), row["causes"][0]["name"].as_str().unwrap().into())
 }
 

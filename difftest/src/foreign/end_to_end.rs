@@ -1,6 +1,7 @@
 //! Whole steps against real numbers: what users see. Each step starts from the engine's own parameters, and the bound is propagated through it
 //! with the rules of [`bound::network`](crate::bound::network), under the errors that the header states for truncations and functions.
 
+use super::number::Number;
 use super::operation::head::{claimed, spec};
 use super::view::View;
 use crate::bound::{Errors, network};
@@ -54,12 +55,27 @@ impl<'h> Walk<'h> {
             .and_then(|errors| network::gradients(&spec, &errors, &start, &batch.reals, &batch.labels, &real).ok());
         for (point, value) in &real {
             let Some(out) = view.get(&point.to_string()).map(|n| n.reals()) else { continue };
-            let bounded = bounds.as_ref().and_then(|b| b.get(point));
+            let bounded = bounds.as_ref().and_then(|b| b.get(point)).map(|b| self.truncated(head, point, view, b));
+            let bounded = bounded.as_ref();
             if bounded.is_none() && matches!(point, ProbePoint::Weights(_) | ProbePoint::Bias(_)) {
                 continue;
             }
             self.compare(point, value, &out, bounded);
         }
+    }
+
+    /// The bound of a weight gradient that is kept below the scale of products: one truncation more.
+    fn truncated(&self, head: Head, point: &ProbePoint, view: &View, bounded: &network::Bounded) -> network::Bounded {
+        let mut bounded = bounded.clone();
+        let scale = self.header.scale(&point.to_string());
+        let whole = Some(scale) == self.header.fraction_bits.map(|f| 2 * f);
+        let integers = matches!(view.get(&point.to_string()), Some(Number::Units { .. }));
+        if let (ProbePoint::WeightGradient(_), Some(errors)) = (point, errors(self.header, head))
+            && !(whole && integers)
+        {
+            bounded.radius.mapv_inplace(|r| r + errors.truncate);
+        }
+        bounded
     }
 
     fn compare(

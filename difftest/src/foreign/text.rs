@@ -48,6 +48,10 @@ pub fn text(report: &Report) -> String {
     for check in &report.checks {
         out.push_str(&check.line());
     }
+    if let Some(row) = report.first_fault() {
+        let at = row.first.as_ref().map_or_else(|| row.tensor.clone(), |f| f.at.clone());
+        let _ = writeln!(out, "\nfirst fault   {at}   ({})", row.operation);
+    }
     for check in report.checks.iter().filter(|c| c.failure.is_some()) {
         let _ = writeln!(out, "\nFAIL  {}\n  {}", check.name, check.failure.as_deref().unwrap_or_default());
     }

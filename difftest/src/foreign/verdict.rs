@@ -77,6 +77,8 @@ pub struct Row {
     pub bound_units: Option<f64>,
     /// Coins that were tested, and the least likely log2 p-value.
     pub coins: Option<(u64, f64)>,
+    /// The first step that fails.
+    pub first_step: Option<usize>,
     /// The first element outside.
     pub first: Option<First>,
     /// Why.
@@ -115,9 +117,10 @@ impl Report {
         self.checks.iter().all(fine) && self.checks.iter().any(|c| c.passed)
     }
 
-    /// The first row that fails.
+    /// The first row that fails: the earliest step, and of that the first operation. What a later step does with the values that a fault has left
+    /// may look like faults of other operations.
     pub fn first_fault(&self) -> Option<&Row> {
-        self.rows.iter().find(|r| r.verdict == "FAIL")
+        self.rows.iter().filter(|r| r.verdict == "FAIL").min_by_key(|r| r.first_step)
     }
 
     /// The causes that were named, in order of execution.
@@ -191,6 +194,7 @@ impl Rows {
             mean_error_units: 0.0,
             bound_units: None,
             coins: None,
+            first_step: None,
             first: None,
             causes: Vec::new(),
             lacks: Vec::new(),
@@ -259,6 +263,7 @@ impl Row {
             return;
         }
         self.verdict = "FAIL";
+        self.first_step.get_or_insert(judged.step);
         self.outside += judged.outside.len() as u64;
         for cause in causes {
             if !self.causes.iter().any(|c| c.name == cause.name) {

@@ -33,8 +33,9 @@ class Report:
 
     @property
     def first_fault(self) -> Optional[Dict[str, Any]]:
-        """The first row that fails."""
-        return next((row for row in self.rows if row["verdict"] == "FAIL"), None)
+        """The first row that fails in the earliest step that fails."""
+        failing = [row for row in self.rows if row["verdict"] == "FAIL"]
+        return min(failing, key=lambda row: row["first_step"], default=None)
 
 
 def check(trace: Path, *, program: Optional[Path] = None, allow_open: bool = False) -> Report:

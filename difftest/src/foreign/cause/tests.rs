@@ -150,7 +150,7 @@ fn sign_and_factors() {
     plant("layer2/dW", "factor batch", &|v| 8 * v);
     plant("layer1/db", "factor 1/2", &|v| v / 2);
     plant("layer2/dW", "factor 2^f", &|v| v << 16);
-    plant("layer2/pre_activation", "factor 2^-8", &|v| v >> 8);
+    plant("layer1/pre_activation", "factor 2^-8", &|v| v >> 8);
     plant("layer1/weights", "not updated", &|_| 0);
 }
 
