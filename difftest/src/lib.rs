@@ -52,7 +52,7 @@
 //!     sgd: SgdSpec { batch: 4, ..SgdSpec::default() },
 //! };
 //! let mut secure = Secure::start(spec.clone(), None, true)?;
-//! let found = lockstep::run(&Config::new(spec, 2, 1), &data, &mut secure, |_| ())?;
+//! let found = lockstep::run(&Config::new(spec, 2, 1), &data, &mut secure, |_, _| ())?;
 //! for check in found.checks.iter().filter(|check| ["bit-exact", "error-bound"].contains(&check.name)) {
 //!     assert!(check.passed, "{}: {}", check.name, check.summary);
 //! }

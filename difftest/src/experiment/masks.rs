@@ -19,12 +19,18 @@ use std::collections::BTreeMap;
 pub type Words = BTreeMap<(PartyId, PartyId, &'static str), Vec<u64>>;
 
 /// Takes the messages of a run apart: `sent` tells which protocol wrote which words of which party's messages.
+///
+/// # Panics
+/// If words that were sent are not recorded: what is not seen must not pass as masked.
 pub fn words<'r>(messages: &[Message], sent: impl Iterator<Item = (PartyId, &'r Sent)>) -> Words {
     let at: BTreeMap<_, _> = messages.iter().map(|m| ((m.exchange, m.from, m.to), &m.words)).collect();
     let mut words = Words::new();
     for (from, s) in sent {
-        let part = at.get(&(s.exchange, from, s.to)).and_then(|words| words.get(s.words.clone()));
-        words.entry((from, s.to, s.step)).or_default().extend(part.unwrap_or_default());
+        let of_step = words.entry((from, s.to, s.step)).or_default();
+        if !s.words.is_empty() {
+            let part = at.get(&(s.exchange, from, s.to)).and_then(|words| words.get(s.words.clone()));
+            of_step.extend(part.expect("every word that is sent is recorded"));
+        }
     }
     words
 }

@@ -138,3 +138,32 @@ fn unpacked(words: &[u64], b: &BitShare) -> Vec<u64> {
     let w = b.words();
     (0..b.blocks * b.len).map(|i| words[i / b.len * w + i % b.len / 64] >> (i % b.len % 64) & 1).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::masks;
+    use secure::protocol::{input::deal, multiply::multiply, truncate::truncate};
+
+    /// The masks of messages that are not on record are judged by nobody; the first round was not, once.
+    #[test]
+    fn every_word_of_every_round_is_on_record() {
+        let x = deal(100, 1, &[3 << 16; 100], None).unwrap();
+        for seeds in [None, Some([[1; 16], [2; 16], [3; 16]])] {
+            for rounding in Rounding::ALL {
+                let spent = std::sync::Mutex::new(0);
+                let ran = run(FixedSpec::default(), rounding, seeds, |p| {
+                    let x = &x[p.id.index()];
+                    p.run(async { truncate(p, &multiply(p, x, x).await?, 16, "t").await })?;
+                    *spent.lock().unwrap() += p.spent().bytes as usize;
+                    Ok(vec![])
+                })
+                .unwrap();
+                let sent = PartyId::ALL.into_iter().zip(&ran.records);
+                let words = masks::words(&ran.messages, sent.flat_map(|(id, r)| r.sent.iter().map(move |s| (id, s))));
+                let kept: usize = words.values().map(Vec::len).sum();
+                assert_eq!(8 * kept, spent.into_inner().unwrap(), "{rounding}, seeds {seeds:?}");
+            }
+        }
+    }
+}

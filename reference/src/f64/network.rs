@@ -83,7 +83,7 @@ impl Network {
         Ok(z)
     }
 
-    /// The class of each row: [`argmax`] of its logits, for every head.
+    /// The class of each row: argmax of its logits, for every head.
     ///
     /// # Errors
     /// Shapes that do not fit.
