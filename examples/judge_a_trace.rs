@@ -1,6 +1,7 @@
 //! An engine of one's own, judged from its trace in a `#[test]`: `cargo test -p difftest --example judge_a_trace`.
 //!
-//! The engine here is one dense layer with softmax in integers, 16 fraction bits, nearest rounding. Replace `MyEngine` by calls of yours; the rest is what a
+//! The engine here is one dense layer with softmax in integers, 16 fraction bits, nearest rounding. Replace
+//! `MyEngine` by calls of yours; the rest is what a
 //! test needs. `cargo run -p difftest --example judge_a_trace` prints the report.
 
 use difftest::foreign::{self, text};
@@ -28,7 +29,8 @@ impl MyEngine {
 
 /// A trace of what the engine does with some inputs.
 fn trace(engine: &MyEngine) -> TraceFile {
-    let header = r#"{"format": "difftest-trace", "version": 1, "engine": "mine", "numbers": "fixed", "fraction_bits": 16,
+    let header = r#"{"format": "difftest-trace", "version": 1, "engine": "mine", "numbers": "fixed", \
+        "fraction_bits": 16,
                      "rounding": "nearest", "widths": [3, 2], "batch": 4}"#;
     let mut trace = TraceFile::new(Header::parse(header).expect("the header is right"));
     let some = |n: usize, by: i64| (0..n as i64).map(|i| i * by % 200_003 - 90_000).collect::<Vec<_>>();

@@ -1,4 +1,5 @@
-//! Planted faults: an ordinary build cannot plant any; a build with the feature `faults` finds them and raises no false alarm.
+//! Planted faults: an ordinary build cannot plant any; a build with the feature `faults` finds them and raises no
+//! false alarm.
 
 #[cfg(not(feature = "faults"))]
 #[test]

@@ -1,7 +1,10 @@
-//! Judges another engine from a [trace](crate::trace): is a difference rounding, an approximation, a wrap-around or a fault, and where is the first?
+//! Judges another engine from a [trace](crate::trace): is a difference rounding, an approximation, a wrap-around or a
+//! fault, and where is the first?
 //!
-//! Every operation is recomputed from the values that the engine itself put into it, in exact integers where the trace holds integers and in double
-//! precision elsewhere. So an error is charged to the operation that makes it, and the bound is that of this operation alone.
+//! Every operation is recomputed from the values that the engine itself put into it, in exact integers where the
+//! trace holds integers and in double
+//! precision elsewhere. So an error is charged to the operation that makes it, and the bound is that of this
+//! operation alone.
 //!
 //! * [`number`] and [`exact`]: tensors as integers at a scale or as reals, and exact sums of products;
 //! * [`view`]: one step of a trace with its shapes checked;
@@ -12,7 +15,7 @@
 //! * [`case`](mod@case) and [`cause`]: a failure to be explained; what explains a failure, one cause a file;
 //! * [`end_to_end`]: a whole step against real numbers, with the propagated bound;
 //! * [`verdict`]: rows, checks and the whole report;
-//! * [`text`], [`html`] and [`ci`]: the report for people, browsers and build servers.
+//! * [`text`], `html` (with the feature of that name) and [`ci`]: the report for people, browsers and build servers.
 //!
 //! What the trace does not hold is not judged: its operation is OPEN, never PASS.
 

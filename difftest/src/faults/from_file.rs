@@ -1,4 +1,5 @@
-//! Faults judged from trace files alone: what `difftest check` says of an engine in which a fault is planted, without having seen the engine.
+//! Faults judged from trace files alone: what `difftest check` says of an engine in which a fault is planted, without
+//! having seen the engine.
 
 use super::Planted;
 use super::training::{data, spec};
@@ -111,7 +112,8 @@ pub fn matrix() -> Result<Vec<Row>, Error> {
 /// The table of `docs/check-faults.md`.
 pub fn table(rows: &[Row]) -> String {
     let mut out = String::from(
-        "| fault | planted at | first failing operation: tensor | cause named | trace |\n| --- | --- | --- | --- | --- |\n",
+        "| fault | planted at | first failing operation: tensor | cause named | trace |\n| --- | --- | --- | \
+            --- | --- |\n",
     );
     for row in rows {
         let (name, place) = (row.fault.name(), row.fault.place());

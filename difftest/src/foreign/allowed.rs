@@ -20,7 +20,8 @@ pub struct Allowed {
     pub low: f64,
     /// Largest.
     pub high: f64,
-    /// Whether an error of exactly -1 or 1 truncation is a fault already: a probabilistic truncation never moves an exact multiple.
+    /// Whether an error of exactly -1 or 1 truncation is a fault already: a probabilistic truncation never moves an
+    /// exact multiple.
     pub open: bool,
     /// Whether the least error itself is a fault, because halves go up.
     pub ties_up: bool,

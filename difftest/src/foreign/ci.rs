@@ -49,7 +49,8 @@ pub fn junit(report: &Report, file: &str) -> String {
     let failed = report.checks.iter().filter(|c| c.word() == "FAIL").count();
     let open = report.checks.iter().filter(|c| c.word() == "OPEN").count();
     let mut out = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"difftest check {}\" tests=\"{}\" failures=\"{failed}\" \
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"difftest check {}\" tests=\"{}\" \
+            failures=\"{failed}\" \
          skipped=\"{open}\">\n",
         xml(file),
         report.checks.len()

@@ -1,10 +1,12 @@
-//! Whether the coins of probabilistic truncations keep their probabilities, and whether they are drawn anew for a repeated input.
+//! Whether the coins of probabilistic truncations keep their probabilities, and whether they are drawn anew for a
+//! repeated input.
 
 use super::judged::Judged;
 use crate::statistics;
 use std::collections::BTreeMap;
 
-/// A test at this log2 p-value fails: one of 2^50 sound tensors of a step, so that a thousand of them raise a false alarm in one of 2^40 traces.
+/// A test at this log2 p-value fails: one of 2^50 sound tensors of a step, so that a thousand of them raise a false
+/// alarm in one of 2^40 traces.
 pub const FALSE_ALARM: f64 = -50.0;
 
 /// The most coins of a tensor that are tested.

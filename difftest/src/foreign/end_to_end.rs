@@ -1,5 +1,7 @@
-//! Whole steps against real numbers: what users see. Each step starts from the engine's own parameters, and the bound is propagated through it
-//! with the rules of [`bound::network`](crate::bound::network), under the errors that the header states for truncations and functions.
+//! Whole steps against real numbers: what users see. Each step starts from the engine's own parameters, and the bound
+//! is propagated through it
+//! with the rules of [`bound::network`](crate::bound::network), under the errors that the header states for
+//! truncations and functions.
 
 use super::number::Number;
 use super::operation::head::{claimed, spec};

@@ -1,4 +1,5 @@
-//! Sums of products without rounding: 128-bit integers where all operands are integers, double precision with a running error elsewhere.
+//! Sums of products without rounding: 128-bit integers where all operands are integers, double precision with a
+//! running error elsewhere.
 
 use super::number::Number;
 use crate::bound::gamma;
@@ -42,7 +43,8 @@ impl Expected {
         Expected { dim, exact: Exact::Integer { v, scale }, magnitude: Vec::new(), terms: 1 }
     }
 
-    /// Results that are reals, with the magnitudes of the terms they were summed from and the relative error of what went in.
+    /// Results that are reals, with the magnitudes of the terms they were summed from and the relative error of what
+    /// went in.
     pub fn reals(dim: (usize, usize), v: Vec<f64>, magnitude: Vec<f64>, terms: usize, relative: f64) -> Self {
         let g = gamma(terms + 4) + relative;
         let slack = magnitude.iter().map(|m| m * g).collect();

@@ -1,4 +1,5 @@
-//! The report as one HTML page: the table with bars against the bound, the first faults, and a small map of where in each tensor the errors are.
+//! The report as one HTML page: the table with bars against the bound, the first faults, and a small map of where in
+//! each tensor the errors are.
 
 use super::verdict::{MAP, Report, Row};
 use crate::report::html::{Cell, Page, Table, escape};
@@ -25,7 +26,8 @@ pub fn page(report: &Report, file: &str) -> String {
     page.table(&operations(report));
     page.heading("Where in the tensors");
     page.paragraph(
-        "Each square is one tensor in 16 x 16 fields, rows downwards. The darker a field, the nearer its largest error is to the bound; red is outside.",
+        "Each square is one tensor in 16 x 16 fields, rows downwards. The darker a field, the nearer its \
+            largest error is to the bound; red is outside.",
     );
     for row in report.rows.iter().filter(|r| r.elements > 0) {
         page.push(&map(row));
@@ -78,7 +80,8 @@ fn map(row: &Row) -> String {
     let size = MAP * FIELD;
     let title = escape(&format!("{} of {}: largest error by place", row.tensor, row.operation));
     let mut out = format!(
-        "<figure style=\"display:inline-block;margin:0 1em 1em 0\"><svg role=\"img\" width=\"{size}\" height=\"{size}\" viewBox=\"0 0 {size} \
+        "<figure style=\"display:inline-block;margin:0 1em 1em 0\"><svg role=\"img\" width=\"{size}\" \
+            height=\"{size}\" viewBox=\"0 0 {size} \
          {size}\"><title>{title}</title>"
     );
     let judged = row.bound_units.is_some();
@@ -96,7 +99,8 @@ fn map(row: &Row) -> String {
         let (color, opacity) = if outside { ("#c62828", 1.0) } else { ("#1565c0", 0.08 + 0.9 * part.clamp(0.0, 1.0)) };
         let _ = write!(
             out,
-            "<rect x=\"{}\" y=\"{}\" width=\"{FIELD}\" height=\"{FIELD}\" fill=\"{color}\" fill-opacity=\"{opacity:.2}\"/>",
+            "<rect x=\"{}\" y=\"{}\" width=\"{FIELD}\" height=\"{FIELD}\" fill=\"{color}\" \
+                fill-opacity=\"{opacity:.2}\"/>",
             i % MAP * FIELD,
             i / MAP * FIELD
         );

@@ -23,7 +23,8 @@ pub enum Number {
 }
 
 impl Number {
-    /// The tensor as a matrix of the given shape; `None` if it has another shape. Dimensions of length 1 may be left out or added.
+    /// The tensor as a matrix of the given shape; `None` if it has another shape. Dimensions of length 1 may be left
+    /// out or added.
     pub fn of(tensor: &Tensor, (rows, columns): (usize, usize), scale: u32) -> Option<Self> {
         let long = |shape: &[usize]| shape.iter().copied().filter(|&d| d != 1).collect::<Vec<_>>();
         if long(&tensor.shape) != long(&[rows, columns]) {

@@ -117,7 +117,8 @@ impl Report {
         self.checks.iter().all(fine) && self.checks.iter().any(|c| c.passed)
     }
 
-    /// The first row that fails: the earliest step, and of that the first operation. What a later step does with the values that a fault has left
+    /// The first row that fails: the earliest step, and of that the first operation. What a later step does with the
+    /// values that a fault has left
     /// may look like faults of other operations.
     pub fn first_fault(&self) -> Option<&Row> {
         self.rows.iter().filter(|r| r.verdict == "FAIL").min_by_key(|r| r.first_step)

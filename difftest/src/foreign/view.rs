@@ -31,7 +31,8 @@ impl<'t> View<'t> {
     /// Reads step `step`. What the step before computed stands in for parameters that this step does not name.
     ///
     /// # Errors
-    /// A tensor of another shape than the network asks for, a label that names no class, or row numbers without a data set.
+    /// A tensor of another shape than the network asks for, a label that names no class, or row numbers without a
+    /// data set.
     pub fn new(trace: &'t TraceFile, step: usize, previous: Option<&View>) -> Result<Self, String> {
         let header = &trace.header;
         let prefix = format!("step/{step}/");

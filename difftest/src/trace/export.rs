@@ -1,4 +1,5 @@
-//! Steps of this project's own fixed-point sides as a trace: every tensor that a step probes, with all that went into it.
+//! Steps of this project's own fixed-point sides as a trace: every tensor that a step probes, with all that went into
+//! it.
 
 use super::file::TraceFile;
 use super::header::{Claim, Claims, FORMAT, Header, Numbers, TraceRounding, Truncation, Update, VERSION};

@@ -32,7 +32,8 @@ pub enum TraceRounding {
     Probabilistic,
     /// Down: from minus one unit, excluded, to 0.
     Floor,
-    /// Each share by itself: at most one unit, and off by a multiple of 2^(ring - s) units with probability |V| / 2^ring.
+    /// Each share by itself: at most one unit, and off by a multiple of 2^(ring - s) units with probability |V| /
+    /// 2^ring.
     Local,
     /// Not known: at most one unit is allowed, and what was seen is reported.
     Unknown,
@@ -48,7 +49,8 @@ pub enum Truncation {
     Term,
 }
 
-/// The formula of the weight update and where it truncates. g is the gradient summed over the batch, r = learning rate / batch, m = momentum, T a
+/// The formula of the weight update and where it truncates. g is the gradient summed over the batch, r = learning
+/// rate / batch, m = momentum, T a
 /// truncation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -61,7 +63,8 @@ pub enum Update {
     Ascent,
 }
 
-/// What an engine promises of a function: |error| <= `absolute_units` 2^-f + (`relative` + `relative_per_argument` |x|) |value|.
+/// What an engine promises of a function: |error| <= `absolute_units` 2^-f + (`relative` + `relative_per_argument`
+/// |x|) |value|.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {

@@ -1,6 +1,7 @@
 //! One array in NumPy's `.npy` format, versions 1 to 3.
 //!
-//! The header is a Python dictionary literal with the keys `descr`, `fortran_order` and `shape`. Only little-endian and single-byte element types
+//! The header is a Python dictionary literal with the keys `descr`, `fortran_order` and `shape`. Only little-endian
+//! and single-byte element types
 //! are read. Source: NumPy Enhancement Proposal 1 and `numpy.lib.format`.
 
 use super::tensor::{Tensor, Values, elements};
@@ -211,7 +212,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read((rows, cols) in (0usize..5, 0usize..5), v in prop::collection::vec(any::<i64>(), 16)) {
+        fn what_is_written_is_read(
+            (rows, cols) in (0usize..5, 0usize..5),
+            v in prop::collection::vec(any::<i64>(), 16),
+        ) {
             let ints = Tensor::new(vec![rows, cols], Values::Units(v[..rows * cols].to_vec())).unwrap();
             let bytes = write(&ints);
             prop_assert_eq!((bytes.len() - rows * cols * 8) % 64, 0, "data are aligned");

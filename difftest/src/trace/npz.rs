@@ -1,4 +1,5 @@
-//! A trace as NumPy's `.npz`: a zip archive of `.npy` arrays, one a tensor, and the header as a text array named `header`.
+//! A trace as NumPy's `.npz`: a zip archive of `.npy` arrays, one a tensor, and the header as a text array named
+//! `header`.
 
 use super::npy::{self, Array};
 use super::tensor::Tensor;

@@ -31,8 +31,10 @@ pub fn training(
     run(spec, start, batches, insecure_seed)
 }
 
-/// One step of a network that computes x = max(0, x) - max(0, -x), so that the rows of the batch are the logits, and hidden units are exactly 0
-/// wherever a row is: values on, below and above every threshold, ties, rows without a positive value, small and large ones.
+/// One step of a network that computes x = max(0, x) - max(0, -x), so that the rows of the batch are the logits, and
+/// hidden units are exactly 0
+/// wherever a row is: values on, below and above every threshold, ties, rows without a positive value, small and
+/// large ones.
 ///
 /// # Errors
 /// As for [`training`].

@@ -1,4 +1,5 @@
-//! A trace as [safetensors](https://docs.rs/safetensors): the tensors by name, and the header as the metadata entry `header`.
+//! A trace as [safetensors](https://docs.rs/safetensors): the tensors by name, and the header as the metadata entry
+//! `header`.
 
 use super::npz::Contents;
 use super::tensor::{Tensor, Values};

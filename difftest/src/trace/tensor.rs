@@ -37,7 +37,8 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// A tensor whose elements fit its shape; `None` if they do not, or if the shape has more elements than can be counted.
+    /// A tensor whose elements fit its shape; `None` if they do not, or if the shape has more elements than can be
+    /// counted.
     pub fn new(shape: Vec<usize>, values: Values) -> Option<Self> {
         (elements(&shape)? == values.len()).then_some(Tensor { shape, values })
     }

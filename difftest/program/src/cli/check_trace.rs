@@ -10,7 +10,8 @@ use std::path::PathBuf;
 /// Flags of `difftest check`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The format of a trace is documented in docs/trace.md, the whole way from an engine to a verdict in docs/check-your-engine.md.\n\n\
+    after_help = "The format of a trace is documented in docs/trace.md, the whole way from an engine to a verdict in \
+                  docs/check-your-engine.md.\n\n\
 Exit codes: 0 every check passes, 1 one fails or is open because the trace lacks something, 2 a file that is no trace."
 )]
 pub struct Args {

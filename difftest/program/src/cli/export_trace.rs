@@ -19,7 +19,8 @@ pub struct Args {
     /// Training steps
     #[arg(long, default_value_t = 2)]
     steps: usize,
-    /// Instead of training: one step on logits and hidden units at, above and below every threshold, with ties and rows without a positive logit
+    /// Instead of training: one step on logits and hidden units at, above and below every threshold, with ties and
+    /// rows without a positive logit
     #[arg(long)]
     corners: bool,
     /// Fix the parties' randomness, INSECURE: to write the same trace again
@@ -28,7 +29,8 @@ pub struct Args {
     /// Plant this fault first (only in a build with the feature `faults`)
     #[arg(long, value_name = "NAME")]
     fault: Option<String>,
-    /// Write no trace: plant every fault, judge each from its traces alone, and print the table of docs/check-faults.md (same feature)
+    /// Write no trace: plant every fault, judge each from its traces alone, and print the table of
+    /// docs/check-faults.md (same feature)
     #[arg(long, conflicts_with_all = ["fault", "corners"])]
     matrix: bool,
 }

@@ -1,4 +1,5 @@
-//! A mistake that is particular to the operation: momentum twice, another head's S, >= for >, another row's denominator, the last batch's input.
+//! A mistake that is particular to the operation: momentum twice, another head's S, >= for >, another row's
+//! denominator, the last batch's input.
 
 use crate::foreign::case::{Case, Cause};
 use crate::foreign::judged::Kind;
@@ -21,7 +22,8 @@ fn differs(case: &Case, values: &[f64]) -> bool {
     j.outside.iter().any(|&i| (values[i] - j.expected[i]).abs() >= 0.25 * j.unit)
 }
 
-/// Whether the values are eight times nearer to the engine's than the right ones, in the mean over the failing elements.
+/// Whether the values are eight times nearer to the engine's than the right ones, in the mean over the failing
+/// elements.
 fn nearer(case: &Case, values: &[f64]) -> bool {
     let j = case.judged;
     let sum = |of: &[f64]| j.outside.iter().map(|&i| (j.output[i] - of[i]).abs()).sum::<f64>();

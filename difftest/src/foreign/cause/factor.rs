@@ -26,7 +26,8 @@ pub fn explain(case: &Case) -> Option<Cause> {
     }
     factors.push((two(8), "factor 2^8", "256 times"));
     factors.push((two(-8), "factor 2^-8", "1/256 times"));
-    // A factor that makes everything as good as 0 proves nothing: some failing element must be well above its bound under it.
+    // A factor that makes everything as good as 0 proves nothing: some failing element must be well above its bound
+    // under it.
     let sizeable = |factor: f64| {
         let bound = j.widest().1.max(-j.widest().0).max(1.0) * factor.max(1.0) * j.unit;
         j.outside.iter().any(|&i| (j.expected[i] * factor).abs() > 4.0 * bound)

@@ -26,8 +26,8 @@ pub fn explain(case: &Case) -> Option<Cause> {
         "normalised by the first row",
         |_, _| {
             format!(
-                "the {like} rows whose denominator has the first row's power of two are right, {wrong} of the {others} others are \
-                 wrong"
+                "the {like} rows whose denominator has the first row's power of two are right, {wrong} of the \
+                 {others} others are wrong"
             )
         },
         |i| !as_first(i / columns),

@@ -20,8 +20,10 @@ pub fn explain(case: &Case) -> Option<Cause> {
         "out of range before the operation",
         |n, of| {
             let largest = j.outside.iter().map(|&i| j.expected[i].abs()).fold(0.0, f64::max);
-            format!("{n} of {of} failing elements, or what they are divided by, are {value} or more in size, where the format ends; \
-                 the largest result should be {largest:.1}")
+            format!(
+                "{n} of {of} failing elements, or what they are divided by, are {value} or more in size, where \
+                 the format ends; the largest result should be {largest:.1}"
+            )
         },
         too_large,
     )

@@ -33,8 +33,8 @@ pub fn explain(case: &Case) -> Option<Cause> {
             "wrap",
             |n, of| {
                 format!(
-                    "{n} of {of} failing elements are off by multiples of {words} units ({} in value): {:.2} % of the tensor; local \
-                     truncation would wrap {predicted:.3} of {} elements",
+                    "{n} of {of} failing elements are off by multiples of {words} units ({} in value): {:.2} % of \
+                     the tensor; local truncation would wrap {predicted:.3} of {} elements",
                     modulus * j.unit,
                     100.0 * n as f64 / j.error.len() as f64,
                     j.error.len()

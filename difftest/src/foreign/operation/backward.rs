@@ -17,7 +17,8 @@ impl Operation for Backward {
     }
 
     fn what(&self) -> &'static str {
-        "gradients of hidden layers, from the gradient above, its weights, and where the unit was active: one truncation, exactly 0 elsewhere"
+        "gradients of hidden layers, from the gradient above, its weights, and where the unit was active: one \
+            truncation, exactly 0 elsewhere"
     }
 
     fn judge(&self, view: &View) -> Vec<Outcome> {

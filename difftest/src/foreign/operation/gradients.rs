@@ -16,7 +16,8 @@ impl Operation for WeightGradients {
     }
 
     fn what(&self) -> &'static str {
-        "dW and db, from the layer's input and the gradient of its output: exact at the scale of products, one truncation below it"
+        "dW and db, from the layer's input and the gradient of its output: exact at the scale of products, one \
+            truncation below it"
     }
 
     fn judge(&self, view: &View) -> Vec<Outcome> {

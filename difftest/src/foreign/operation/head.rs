@@ -1,4 +1,5 @@
-//! The gradient with respect to the logits: from the head's last intermediates where the trace has them, from the logits alone otherwise.
+//! The gradient with respect to the logits: from the head's last intermediates where the trace has them, from the
+//! logits alone otherwise.
 
 use super::head_parts::{Row, THRESHOLDS};
 use crate::bound::Errors;
@@ -24,7 +25,8 @@ impl Operation for HeadGradient {
     }
 
     fn what(&self) -> &'static str {
-        "head_gradient, exactly from quotients or reciprocals if they are there, else from logits and labels against the claims for exp and division"
+        "head_gradient, exactly from quotients or reciprocals if they are there, else from logits and labels \
+            against the claims for exp and division"
     }
 
     fn judge(&self, view: &View) -> Vec<Outcome> {

@@ -88,7 +88,8 @@ impl Operation for HeadParts {
     }
 
     fn what(&self) -> &'static str {
-        "head/maximum, /exp, /sum, /positive, /reciprocal, /quotient, each from what goes into it, where the trace has them: exp and division against the claims"
+        "head/maximum, /exp, /sum, /positive, /reciprocal, /quotient, each from what goes into it, where the \
+            trace has them: exp and division against the claims"
     }
 
     fn judge(&self, view: &View) -> Vec<Outcome> {

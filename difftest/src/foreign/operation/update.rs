@@ -165,7 +165,10 @@ impl Operation for Weights {
                 (rates.gradient, rates.gradient_off)
             };
             let expected = loosened(combination(1.0, w, factor, v), &[(v, off)]);
-            let whole = matches!((out, &expected.exact), (Number::Units { scale, .. }, Exact::Integer { scale: s, .. }) if scale == s);
+            let whole = match (out, &expected.exact) {
+                (Number::Units { scale, .. }, Exact::Integer { scale: exact, .. }) => scale == exact,
+                _ => false,
+            };
             let count = if whole { 0 } else { 1 };
             let at = (self.name(), names[2].as_str(), view.step);
             Some(Outcome::compared(Judged::new(view.header, at, out, &expected, Truncations::Times(count))))

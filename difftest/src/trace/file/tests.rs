@@ -82,7 +82,10 @@ proptest! {
     /// Numbers inside the tensors may be anything at all.
     #[test]
     fn any_numbers_are_judged(
-        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<i64>()), 1..30),
+        changes in prop::collection::vec(
+            (any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<i64>()),
+            1..30,
+        ),
         head in prop::sample::select(reference::spec::Head::ALL.to_vec()),
     ) {
         let mut trace = testing::trace(head, reference::spec::Rounding::Probabilistic, 2, 1);
