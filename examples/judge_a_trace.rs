@@ -29,9 +29,8 @@ impl MyEngine {
 
 /// A trace of what the engine does with some inputs.
 fn trace(engine: &MyEngine) -> TraceFile {
-    let header = r#"{"format": "difftest-trace", "version": 1, "engine": "mine", "numbers": "fixed", \
-        "fraction_bits": 16,
-                     "rounding": "nearest", "widths": [3, 2], "batch": 4}"#;
+    let header = r#"{"format": "difftest-trace", "version": 1, "engine": "mine", "numbers": "fixed",
+        "fraction_bits": 16, "rounding": "nearest", "widths": [3, 2], "batch": 4}"#;
     let mut trace = TraceFile::new(Header::parse(header).expect("the header is right"));
     let some = |n: usize, by: i64| (0..n as i64).map(|i| i * by % 200_003 - 90_000).collect::<Vec<_>>();
     let (x, w, b) = (some(ROWS * INPUTS, 37_813), some(INPUTS * CLASSES, 71_993), some(CLASSES, 12_347));
