@@ -64,6 +64,7 @@ const CRATES: [Crate; 6] = [
             "threads",
             "output",
             "statistics",
+            "keeping",
             "config",
             "explain::origin",
             "parties",

@@ -1,8 +1,10 @@
 //! Three parties as three processes, over TLS, from outside: the results are those of the parties in one process, nobody gets in who should
 //! not, and whatever ends one of them ends the session in bounded time with one line that names it.
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha12Rng;
+mod campaign;
+mod resume;
+mod switch;
+
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 use secure::control::{Hello, Open, Preamble, Purpose, Reply, receive, send};
@@ -25,8 +27,13 @@ fn read(folder: &Path, name: &str) -> String {
     std::fs::read_to_string(folder.join(name)).unwrap()
 }
 
+/// The program, to be given its arguments.
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_difftest"))
+}
+
 fn certs(folder: &Path) {
-    let made = Command::new(env!("CARGO_BIN_EXE_difftest")).arg("certs").arg(folder).output().unwrap();
+    let made = program().arg("certs").arg(folder).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }
 
@@ -63,6 +70,11 @@ struct Parties {
 
 impl Parties {
     fn start() -> Self {
+        Self::prepared(|_, text| text)
+    }
+
+    /// Started with files that `edit` has changed: the text of party k's file without addresses.
+    fn prepared(edit: impl Fn(usize, String) -> String) -> Self {
         let folder = tempfile::tempdir().unwrap();
         certs(folder.path());
         for k in 0..3 {
@@ -71,7 +83,7 @@ impl Parties {
             let (head, _) = text.split_once("[addresses]").expect("the file says where the others are");
             let head = head.replace("record = false", "record = true").replace("seeds = false", "seeds = true");
             let head = head.replace(&format!("127.0.0.1:700{k}"), "127.0.0.1:0");
-            std::fs::write(folder.path().join(name), head).unwrap();
+            std::fs::write(folder.path().join(name), edit(k, head)).unwrap();
         }
         let mut parties = Parties { folder, processes: Vec::new(), addresses: Default::default() };
         for k in 0..3 {
@@ -83,7 +95,7 @@ impl Parties {
     }
 
     fn spawn(&self, k: usize) -> (Process, String) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_difftest"));
+        let mut command = program();
         command
             .args(["party", "--until-input-ends", "--config"])
             .arg(self.folder.path().join(format!("party{k}.toml")));
@@ -358,14 +370,7 @@ fn a_seed_and_records_are_given_only_where_they_are_allowed() {
 /// Parties keep their own states; one that was killed comes back and the run goes on from there, to the same bits.
 #[test]
 fn a_killed_party_is_started_again_and_the_run_goes_on() {
-    let mut parties = Parties::start();
-    for k in 0..3 {
-        let name = parties.folder.path().join(format!("party{k}.toml"));
-        let text = std::fs::read_to_string(&name).unwrap();
-        std::fs::create_dir(parties.folder.path().join(format!("states{k}"))).unwrap();
-        std::fs::write(&name, format!("states = \"states{k}\"\n{text}")).unwrap();
-        parties.restart(k);
-    }
+    let mut parties = Parties::prepared(|k, text| format!("states = \"states{k}\"\n{text}"));
     let config = EngineConfig {
         deadline: Duration::from_secs(2),
         ..EngineConfig::new(spec(Head::Softmax, Rounding::Nearest, 2))
@@ -395,64 +400,6 @@ fn a_killed_party_is_started_again_and_the_run_goes_on() {
         let names = std::fs::read_dir(parties.folder.path().join(format!("states{k}"))).unwrap();
         let names: Vec<_> = names.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         assert!(names.iter().all(|n| n.contains(&format!("party{k}")) && n.ends_with(".state")), "{names:?}");
-    }
-}
-
-/// Faults at random points of a training, and how many: more with DIFFTEST_FAULT_POINTS.
-#[test]
-fn whatever_ends_a_party_ends_the_session_in_bounded_time_and_is_named() {
-    let points: u64 = std::env::var("DIFFTEST_FAULT_POINTS").ok().and_then(|n| n.parse().ok()).unwrap_or(6);
-    let mut parties = Parties::start();
-    let deadline = Duration::from_secs(2);
-    for point in 0..points {
-        let mut rng = ChaCha12Rng::seed_from_u64(point);
-        let (k, stop, after) = (rng.random_range(0..3), point % 2 == 1, rng.random_range(0..400));
-        let config = EngineConfig { deadline, ..EngineConfig::new(spec(Head::Softmax, Rounding::Probabilistic, 2)) };
-        let mut engine = loaded(parties.hosts().start(&config).unwrap());
-        let training = std::thread::spawn(move || {
-            let start = Instant::now();
-            loop {
-                if let Err(e) = engine.train(&batches(20)) {
-                    return (e.to_string(), start.elapsed(), engine);
-                }
-            }
-        });
-        std::thread::sleep(Duration::from_millis(after));
-        let what = if stop { "stopped" } else { "killed" };
-        let struck = Instant::now();
-        parties.signal(k, if stop { "-STOP" } else { "-KILL" });
-        let (error, ..) = training.join().unwrap();
-        let took = struck.elapsed();
-        println!("point {point}: party {k} {what} after {after} ms: {:.1} s: {error}", took.as_secs_f64());
-        assert!(!error.contains('\n') && error.contains(&format!("party {k}")), "{what} party {k}: {error}");
-        assert!(took < 10 * deadline, "{what} party {k}: {took:?}");
-        if stop {
-            parties.signal(k, "-CONT");
-        } else {
-            parties.restart(k);
-        }
-        // Whoever is left has closed the session.
-        for id in PartyId::ALL {
-            let until = Instant::now() + PATIENCE;
-            loop {
-                let status =
-                    health(&parties.credentials("client"), id, &parties.addresses[id.index()], PATIENCE).unwrap();
-                if status.sessions == 0 {
-                    break;
-                }
-                assert!(Instant::now() < until, "{what} party {k}: party {id} keeps {status:?}");
-                std::thread::sleep(Duration::from_millis(50));
-            }
-        }
-    }
-    // No thread and no connection is left of the sessions.
-    for process in &parties.processes {
-        let entries = |what: &str| std::fs::read_dir(format!("/proc/{}/{what}", process.child.id())).unwrap().count();
-        let until = Instant::now() + PATIENCE;
-        while entries("task") > 4 || entries("fd") > 8 {
-            assert!(Instant::now() < until, "{} threads, {} files", entries("task"), entries("fd"));
-            std::thread::sleep(Duration::from_millis(50));
-        }
     }
 }
 
@@ -528,7 +475,7 @@ fn a_step_between_distant_parties_takes_as_many_rounds_as_one_in_memory() {
 #[test]
 fn the_comparison_runs_through_three_processes_and_leaves_none() {
     let temporary = tempfile::tempdir().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_difftest"));
+    let mut command = program();
     command.args(["--parties", "tls", "--steps", "2", "--batch", "16", "--layers", "2"]);
     let output = command.env("TMPDIR", temporary.path()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -546,7 +493,7 @@ fn a_wrong_file_is_refused_with_its_line_and_the_remedy() {
         assert!(text.contains(from), "{text}");
         let wrong = folder.path().join("wrong.toml");
         std::fs::write(&wrong, text.replace(from, to)).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_difftest"));
+        let mut command = program();
         match name {
             "hosts.toml" => command.args(["--steps", "1", "--parties"]).arg(&wrong),
             _ => command.args(["party", "--config"]).arg(&wrong),

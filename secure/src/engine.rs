@@ -33,8 +33,9 @@ use crate::share::Share;
 use core_affinity::CoreId;
 use link::{Link, ThreadLink};
 use spec::TrainSpec;
-use state::{StateFolder, newest_common};
+use state::{Position, StateFolder, newest_common, spec_digest};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc;
@@ -62,6 +63,8 @@ pub struct EngineConfig {
     pub pin_to_cores: bool,
     /// Keep a copy of every message here.
     pub transcript: Option<Transcript>,
+    /// Where parties in this process keep states of runs: party i in `party<i>` of this folder. Those elsewhere have folders of their own.
+    pub states: Option<PathBuf>,
 }
 
 impl EngineConfig {
@@ -76,6 +79,7 @@ impl EngineConfig {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             pin_to_cores: false,
             transcript: None,
+            states: None,
         }
     }
 }
@@ -105,11 +109,11 @@ impl Engine {
         Self::start_over(config, ends)
     }
 
-    /// Starts three parties in this process over given ends of a network.
+    /// Starts three parties in this process over given ends of a network, which tests change on the way.
     ///
     /// # Errors
     /// As [`Engine::start`].
-    pub(crate) fn start_over(config: EngineConfig, ends: [QueueChannel; 3]) -> Result<Self> {
+    pub fn start_over(config: EngineConfig, ends: [QueueChannel; 3]) -> Result<Self> {
         config.spec.validate().map_err(|e| Error::misuse(e.0))?;
         Kernel::select().map_err(|e| Error::misuse(e.to_string()))?;
         keep_freed_memory();
@@ -462,18 +466,34 @@ impl Engine {
     /// Those of the parties: one that has no folder for states, a full disk.
     pub fn keep(&mut self, run: &str, step: u64) -> Result<()> {
         self.check_loaded()?;
-        self.all_kept([(); 3].map(|()| Job::Keep { run: run.to_owned(), step })).map(drop)
+        let dealt = self.dealt;
+        self.all_kept([(); 3].map(|()| Job::Keep { run: run.to_owned(), step, dealt })).map(drop)
     }
 
-    /// Has the parties take up `run` where all three have kept it and agree. After how many steps that is; `None`: nothing is kept.
+    /// After how many steps of `run` all three parties have last kept a state, and agree; `None`: nothing is kept. Nothing changes.
+    ///
+    /// # Errors
+    /// Those of the parties.
+    pub fn kept(&mut self, run: &str) -> Result<Option<u64>> {
+        Ok(self.newest(run)?.map(|at| at.step))
+    }
+
+    fn newest(&mut self, run: &str) -> Result<Option<Position>> {
+        Ok(newest_common(&self.all_kept([(); 3].map(|()| Job::Kept(run.to_owned())))?))
+    }
+
+    /// Has the parties take up `run` where all three have last kept it and agree. After how many steps that is; `None`: nothing is kept.
+    /// With a seed, the run goes on with the shares and coins that it would have had, if it has shared the same things before.
     ///
     /// # Errors
     /// Those of the parties.
     pub fn resume(&mut self, run: &str) -> Result<Option<u64>> {
-        let kept = self.all_kept([(); 3].map(|()| Job::Kept(run.to_owned())))?;
-        let Some(step) = newest_common(&kept) else { return Ok(None) };
+        let Some(Position { step, dealt, .. }) = self.newest(run)? else { return Ok(None) };
         self.all_do([(); 3].map(|()| Job::Resume { run: run.to_owned(), step }))?;
         self.loaded = true;
+        if self.seed.is_some() {
+            self.dealt = dealt;
+        }
         Ok(Some(step))
     }
 
@@ -559,7 +579,9 @@ fn thread_party(
         seed: stream.or(config.seed.map(|s| party_seed(s, party))),
         progress: Arc::clone(&progress),
         record: true,
-        states: None,
+        states: config.states.as_ref().map(|folder| {
+            StateFolder::new(folder.join(format!("party{party}")), party, spec_digest(&config.spec))
+        }),
     };
     let body = move || {
         if let Some(cores) = cores {
@@ -603,7 +625,7 @@ pub(crate) fn run_party(
         Err(e) => answer(Err(e)),
         Ok(mut party) => {
             (party.pieces, party.progress) = (terms.pieces, terms.progress);
-            let worker = Worker::new(party, terms.spec).with_states(terms.states);
+            let worker = Worker::new(party, terms.spec).with_states(terms.states).seeded(terms.seed.is_some());
             answer(Ok(Answer::Done));
             if terms.record { worker } else { worker.without_records() }.work(next, answer);
         }

@@ -6,7 +6,7 @@
 
 use crate::control::{FromParty, Hello, LONG, Open, Preamble, Purpose, Reply, SHORT, Status, receive, send};
 use crate::engine::remote::{ask, printable, told};
-use crate::engine::state::StateFolder;
+use crate::engine::state::{StateFolder, spec_digest};
 use crate::engine::worker::{Answer, Job};
 use crate::engine::{Terms, keep_freed_memory, party_seed, run_party};
 use crate::error::{Error, Result};
@@ -377,7 +377,7 @@ impl Host {
             seed: open.seed.map(|s| party_seed(s, id)),
             progress: Arc::clone(&progress),
             record: self.config.record,
-            states: self.config.states.clone().map(|folder| StateFolder::new(folder, id, open.spec_digest())),
+            states: self.config.states.clone().map(|folder| StateFolder::new(folder, id, spec_digest(&open.spec))),
         };
         let (channel, cancel) = pumps.channel(open.deadline);
         let body: Box<dyn FnOnce() + Send> = Box::new(move || {

@@ -139,6 +139,18 @@ impl Opens for Secure {
         Ok(Parameters { layers })
     }
 
+    fn keep(&mut self, run: &str, step: u64) -> Result<(), Error> {
+        self.engine.keep(run, step).map_err(failed)
+    }
+
+    fn kept(&mut self, run: &str) -> Result<Option<u64>, Error> {
+        self.engine.kept(run).map_err(failed)
+    }
+
+    fn resume(&mut self, run: &str) -> Result<Option<u64>, Error> {
+        self.engine.resume(run).map_err(failed)
+    }
+
     fn take_truncated(&mut self) -> Vec<Truncated> {
         std::mem::take(&mut self.truncated)
     }

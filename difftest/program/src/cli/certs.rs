@@ -2,7 +2,7 @@
 
 use super::{Verdict, print};
 use crate::parties::certificates::issue;
-use crate::parties::files::write_all;
+use crate::parties::files::{Place, write_all};
 use difftest::error::Error;
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<Verdict, Error> {
     let addresses = args.addresses.try_into().map_err(|_| Error::Usage("three addresses, one a party".into()))?;
     let issuance = issue(args.days).map_err(Error::Secure)?;
-    write_all(&args.folder, &issuance, &addresses, false)?;
+    write_all(&args.folder, &issuance, &addresses, Place::Apart)?;
     print(&format!(
         "{}: certificates for party0.difftest, party1.difftest, party2.difftest and client.difftest, valid for {} days\n",
         args.folder.display(),
