@@ -4,6 +4,7 @@
 mod campaign;
 mod resume;
 mod switch;
+mod tampering;
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
@@ -469,6 +470,67 @@ fn a_step_between_distant_parties_takes_as_many_rounds_as_one_in_memory() {
         );
         assert_eq!(rounds, 70.0, "{name}");
         assert!((6e6..7e6).contains(&bytes), "{name}: {bytes} bytes a step");
+    }
+}
+
+/// Two clients at once, whose jobs the same three processes take in turns, one of them over IPv6.
+#[test]
+fn sessions_at_the_same_time_do_not_meet() {
+    let config = EngineConfig { seed: Some(3), ..EngineConfig::new(spec(Head::ReluProb, Rounding::Probabilistic, 2)) };
+    let other = EngineConfig { seed: Some(4), ..EngineConfig::new(spec(Head::Softmax, Rounding::Nearest, 1)) };
+    let alone = |config: &EngineConfig| {
+        let mut engine = loaded(Engine::start(config.clone()).unwrap());
+        engine.train(&batches(8)).unwrap();
+        engine.parameters().unwrap()
+    };
+    let expected = [alone(&config), alone(&other)];
+    for localhost in ["127.0.0.1", "[::1]"] {
+        if let Err(e) = TcpListener::bind(format!("{localhost}:0")) {
+            println!("skipped: this system has no {localhost}: {e}");
+            continue;
+        }
+        let parties = Parties::prepared(|_, text| text.replace("127.0.0.1:0", &format!("{localhost}:0")));
+        assert!(parties.addresses.iter().all(|address| address.starts_with(localhost)), "{:?}", parties.addresses);
+        let mut first = loaded(parties.hosts().start(&config).unwrap());
+        let mut second = loaded(parties.hosts().start(&other).unwrap());
+        std::thread::scope(|scope| {
+            scope.spawn(|| batches(8).iter().for_each(|b| drop(first.train(std::slice::from_ref(b)).unwrap())));
+            scope.spawn(|| batches(8).iter().for_each(|b| drop(second.train(std::slice::from_ref(b)).unwrap())));
+        });
+        assert!([first.parameters().unwrap(), second.parameters().unwrap()] == expected, "{localhost}");
+        let status = parties.ask(&parties.credentials("client"), 1, &Purpose::Health).unwrap().0;
+        assert!(matches!(status, Reply::Status(s) if s.sessions == 2), "two sessions");
+    }
+}
+
+/// What a supervisor runs: one line and exit code 0 while the party lives, one line and another code when it does not.
+#[test]
+fn a_supervisor_can_ask_a_party_how_it_is() {
+    let mut parties = Parties::start();
+    let file = parties.folder.path().join("party2.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let port = parties.addresses[2].rsplit_once(':').unwrap().1;
+    std::fs::write(&file, text.replace("127.0.0.1:0", &format!("127.0.0.1:{port}"))).unwrap();
+    let health = || program().args(["party", "--health", "--config"]).arg(&file).output().unwrap();
+    let answer = health();
+    let line = String::from_utf8(answer.stdout).unwrap();
+    assert_eq!((answer.status.code(), line.lines().count()), (Some(0), 1), "{line}");
+    assert!(line.starts_with("party=2 up_seconds=") && line.contains("sessions=0 ended=0 failed=0"), "{line}");
+    parties.processes[2].child.kill().unwrap();
+    parties.processes[2].child.wait().unwrap();
+    let answer = health();
+    let line = String::from_utf8(answer.stderr).unwrap();
+    assert_eq!((answer.status.code(), line.lines().count()), (Some(2), 1), "{line}");
+    assert!(line.contains("party 2 cannot be reached at 127.0.0.1:"), "{line}");
+}
+
+#[test]
+fn commands_that_have_nothing_to_do_with_parties_elsewhere_say_so() {
+    for command in [&["faults"][..], &["paper", "table"], &["fixtures", "verify"], &["certs", "none"], &["man"]] {
+        let output = program().args(command).args(["--parties", "tls"]).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), error.lines().count()), (Some(2), 1), "{command:?}: {error}");
+        assert!(error.contains("leave --parties out"), "{command:?}: {error}");
     }
 }
 

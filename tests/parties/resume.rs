@@ -70,8 +70,8 @@ fn gone(ids: &[u32]) {
     }
 }
 
-fn kill(id: u32) {
-    assert!(Command::new("kill").args(["-KILL", &id.to_string()]).status().unwrap().success());
+fn signal(id: u32, signal: &str) {
+    assert!(Command::new("kill").args([signal, &id.to_string()]).status().unwrap().success());
 }
 
 /// Goes on with the run in `dir` and compares its last step with that of an uninterrupted run of parties in one process.
@@ -100,14 +100,13 @@ fn goes_on(dir: &Path, at_least: usize, more: &[&str]) {
 
 /// Under nearest rounding with fresh keys, and under probabilistic rounding with streams that come from a seed.
 #[test]
-fn a_run_whose_party_is_killed_goes_on_to_the_same_bits() {
-    for (k, more) in
-        [["--parties", "tls", "--rounding", "nearest"], ["--parties", "tls", "--insecure-seed", "5"]].iter().enumerate()
-    {
+fn a_run_whose_party_is_killed_or_stopped_goes_on_to_the_same_bits() {
+    for (k, kind, [flag, value]) in [(0, "-KILL", ["--rounding", "nearest"]), (1, "-STOP", ["--insecure-seed", "5"])] {
+        let more = &["--parties", "tls", "--deadline", "3", flag, value];
         let dir = tempfile::tempdir().unwrap();
         let client = started(dir.path(), 6, more);
         let all = children(client.id());
-        kill(party(client.id(), k));
+        signal(party(client.id(), k), kind);
         let (code, error) = ended(&client.wait_with_output().unwrap());
         assert_eq!((code, error.lines().count()), (Some(1), 1), "{error}");
         assert!(error.contains(&format!("party {k} ")) && error.contains("--resume"), "{error}");
@@ -123,7 +122,7 @@ fn a_run_whose_client_is_killed_leaves_no_party_and_goes_on() {
     let mut client = started(dir.path(), 4, &more);
     let all = children(client.id());
     assert_eq!(all.len(), 3);
-    kill(client.id());
+    signal(client.id(), "-KILL");
     client.wait().unwrap();
     gone(&all);
     goes_on(dir.path(), 4, &more);
@@ -134,7 +133,7 @@ fn parties_in_one_process_keep_states_as_well() {
     let dir = tempfile::tempdir().unwrap();
     let more = ["--rounding", "nearest"];
     let mut client = started(dir.path(), 4, &more);
-    kill(client.id());
+    signal(client.id(), "-KILL");
     client.wait().unwrap();
     goes_on(dir.path(), 4, &more);
 }
@@ -158,7 +157,7 @@ fn a_free_run_goes_on_to_the_same_model() {
         assert!(Instant::now() < until, "no states in time");
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
-    kill(client.id());
+    signal(client.id(), "-KILL");
     client.wait().unwrap();
     assert!(!dir.path().join("rest").exists());
     let rest = train("rest", &[&keeping[..], &["--resume"]].concat()).output().unwrap();
@@ -197,8 +196,8 @@ fn a_folder_that_does_not_fit_is_refused_in_one_line() {
     let dir = tempfile::tempdir().unwrap();
     let refused = |more: &[&str], what: &str| {
         let mut command = program();
-        command.current_dir(dir.path()).args(["--steps", "3", "--batch", "4"]).args(more);
-        let output = command.output().unwrap();
+        let steps: &[&str] = if more.contains(&"--steps") { &[] } else { &["--steps", "3"] };
+        let output = command.current_dir(dir.path()).args(["--batch", "4"]).args(steps).args(more).output().unwrap();
         let (code, error) = ended(&output);
         assert_eq!((code, error.contains(what)), (Some(2), true), "{error}");
     };

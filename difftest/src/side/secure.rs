@@ -73,8 +73,14 @@ impl Secure {
     /// A specification or machine that the engine cannot work with.
     pub fn start(spec: TrainSpec, insecure_seed: Option<u64>, record: bool) -> Result<Self, Error> {
         let config =
-            EngineConfig { seed: insecure_seed, record, pin_to_cores: !record, ..EngineConfig::new(spec.clone()) };
-        Ok(Secure { engine: crate::parties::start(config).map_err(failed)?, spec, truncated: Vec::new() })
+            EngineConfig { seed: insecure_seed, record, pin_to_cores: !record, ..EngineConfig::new(spec) };
+        Ok(Secure::over(crate::parties::start(config).map_err(failed)?))
+    }
+
+    /// A side whose parties run already.
+    pub fn over(engine: Engine) -> Self {
+        let spec = engine.spec().clone();
+        Secure { engine, spec, truncated: Vec::new() }
     }
 
     /// Where the parties' time went, added up over the three.
