@@ -1,8 +1,9 @@
-//! Runs that can go on after they were interrupted (`--checkpoint`, `--resume`): every so many steps each party keeps its own share state.
+//! Runs that can go on after they were interrupted (`--checkpoint`, `--resume`): every so many steps each party keeps
+//! its own share state.
 //!
-//! The folder holds `run.json`, the name of the run and the command that it belongs to. Parties on this machine keep their states beside it,
-//! party i in `party<i>`; those elsewhere in folders of their own. The file is no secret, and holds no value of the run: where a run is
-//! is what the three parties agree on.
+//! The folder holds `run.json`, the name of the run and the command that it belongs to. Parties on this machine keep
+//! their states beside it, party i in `party<i>`; those elsewhere in folders of their own. The file is no secret, and
+//! holds no value of the run: where a run is is what the three parties agree on.
 
 use crate::error::Error;
 use crate::output;
@@ -36,11 +37,11 @@ fn file(folder: &Path) -> PathBuf {
 }
 
 impl Keeping {
-    /// Begins a run in `folder`, which is made if it is not there, or with `resume` takes up the one that it holds. `command` is what must not
-    /// change between the two: the run but for its length.
+    /// Begins a run in `folder`, which is made if it is not there, or with `resume` takes up the one that it holds.
+    /// `command` is what must not change between the two: the run but for its length.
     ///
-    /// # Errors
-    /// A folder that holds a run where a new one should begin, or none or another one to be resumed; a file that cannot be written.
+    /// # Errors A folder that holds a run where a new one should begin, or none or another one to be resumed; a file
+    /// that cannot be written.
     pub fn open(folder: &Path, every: usize, resume: bool, command: &str) -> Result<Self, Error> {
         let (path, there) = (file(folder), folder.display());
         let found = match std::fs::read_to_string(&path) {
@@ -77,7 +78,8 @@ impl Keeping {
         }
     }
 
-    /// Whether a state is kept after `step` steps of `all`: not after the last, for then there is nothing to go on with.
+    /// Whether a state is kept after `step` steps of `all`: not after the last, for then there is nothing to go on
+    /// with.
     pub fn after(&self, step: usize, all: usize) -> bool {
         step < all && step.is_multiple_of(self.every)
     }

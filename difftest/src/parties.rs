@@ -28,8 +28,8 @@ struct Elsewhere {
     processes: Option<[u32; 3]>,
 }
 
-/// From here on, parties are these; `processes` are their process ids, if they were started on this machine. Set it once, before anything
-/// runs.
+/// From here on, parties are these; `processes` are their process ids, if they were started on this machine. Set it
+/// once, before anything runs.
 ///
 /// # Errors
 /// It was set before.

@@ -155,7 +155,8 @@ pub trait Opens: Side<Value = i64> {
         Ok(None)
     }
 
-    /// Takes up `run` where a state was last kept, and says after how many steps; `None`: none was, and nothing has changed.
+    /// Takes up `run` where a state was last kept, and says after how many steps; `None`: none was, and nothing has
+    /// changed.
     ///
     /// # Errors
     /// A peer that fails.

@@ -167,8 +167,9 @@ pub struct Measured {
     pub bytes_per_step: f64,
     /// Messages that all parties send in a step.
     pub messages_per_step: f64,
-    /// Largest resident size of this process so far: three parties, their data, and the plaintext side. Where the parties have processes of
-    /// their own on this machine, theirs is added. Null where the system does not tell, or they are on other machines.
+    /// Largest resident size of this process so far: three parties, their data, and the plaintext side. Where the
+    /// parties have processes of their own on this machine, theirs is added. Null where the system does not tell, or
+    /// they are on other machines.
     pub peak_memory_bytes: Option<u64>,
     /// The parties' part of it, where they have processes of their own.
     #[serde(skip_serializing_if = "Option::is_none")]

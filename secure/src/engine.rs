@@ -63,7 +63,8 @@ pub struct EngineConfig {
     pub pin_to_cores: bool,
     /// Keep a copy of every message here.
     pub transcript: Option<Transcript>,
-    /// Where parties in this process keep states of runs: party i in `party<i>` of this folder. Those elsewhere have folders of their own.
+    /// Where parties in this process keep states of runs: party i in `party<i>` of this folder. Those elsewhere have
+    /// folders of their own.
     pub states: Option<PathBuf>,
 }
 
@@ -470,7 +471,8 @@ impl Engine {
         self.all_kept([(); 3].map(|()| Job::Keep { run: run.to_owned(), step, dealt })).map(drop)
     }
 
-    /// After how many steps of `run` all three parties have last kept a state, and agree; `None`: nothing is kept. Nothing changes.
+    /// After how many steps of `run` all three parties have last kept a state, and agree; `None`: nothing is kept.
+    /// Nothing changes.
     ///
     /// # Errors
     /// Those of the parties.
@@ -482,8 +484,9 @@ impl Engine {
         Ok(newest_common(&self.all_kept([(); 3].map(|()| Job::Kept(run.to_owned())))?))
     }
 
-    /// Has the parties take up `run` where all three have last kept it and agree. After how many steps that is; `None`: nothing is kept.
-    /// With a seed, the run goes on with the shares and coins that it would have had, if it has shared the same things before.
+    /// Has the parties take up `run` where all three have last kept it and agree. After how many steps that is; `None`:
+    /// nothing is kept. With a seed, the run goes on with the shares and coins that it would have had, if it has shared
+    /// the same things before.
     ///
     /// # Errors
     /// Those of the parties.

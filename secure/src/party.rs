@@ -208,8 +208,8 @@ impl Party {
         self.calls.get()
     }
 
-    /// Goes on as if there had been so many calls. With streams that have masked messages after that call already, the masks serve
-    /// twice: only for seeds that were asked for, which hide nothing.
+    /// Goes on as if there had been so many calls. With streams that have masked messages after that call already, the
+    /// masks serve twice: only for seeds that were asked for, which hide nothing.
     pub fn go_on_at(&self, calls: u64) {
         self.calls.set(calls);
     }

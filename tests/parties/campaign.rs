@@ -1,5 +1,6 @@
-//! Faults at random points of a training, by real kills, stops, cut links and full disks: the session ends in bounded time with one line that
-//! names who is the cause, the run goes on from its last state to the same bits, and nothing is left behind.
+//! Faults at random points of a training, by real kills, stops, cut links and full disks: the session ends in bounded
+//! time with one line that names who is the cause, the run goes on from its last state to the same bits, and nothing is
+//! left behind.
 //!
 //! `cargo test` has a point of each kind; more with DIFFTEST_FAULT_POINTS.
 
@@ -201,7 +202,8 @@ fn point(world: &mut World, number: u64, whole: &ParameterUnits) -> (Fault, Outc
 
     let mut outcome = Outcome { seconds: took.as_secs_f64(), error: None, resumed: None };
     match ended {
-        // Late messages are messages; and a link that is only cut or broken off when all has been sent over it does no harm.
+        // Late messages are messages; and a link that is only cut or broken off when all has been sent over it does no
+        // harm.
         Ok(parameters) => {
             assert!(parameters == *whole, "{what}");
             assert!(fault == Fault::Delayed || watched.steps.load(Ordering::SeqCst) == STEPS, "{what}");

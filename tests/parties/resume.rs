@@ -1,4 +1,5 @@
-//! `--checkpoint` and `--resume` from outside: runs whose parties or client are killed go on to where they would have been.
+//! `--checkpoint` and `--resume` from outside: runs whose parties or client are killed go on to where they would have
+//! been.
 
 use super::{PATIENCE, program};
 use std::fs;
@@ -22,7 +23,8 @@ fn ended(output: &Output) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Starts a run that keeps states in `dir`/states, and waits until all three parties have kept one after `step` steps or later.
+/// Starts a run that keeps states in `dir`/states, and waits until all three parties have kept one after `step` steps
+/// or later.
 fn started(dir: &Path, step: usize, more: &[&str]) -> Child {
     let mut command = comparison(dir, "never.json", more);
     command.args(["--checkpoint", "states", "--every", "2"]).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -74,7 +76,8 @@ fn signal(id: u32, signal: &str) {
     assert!(Command::new("kill").args([signal, &id.to_string()]).status().unwrap().success());
 }
 
-/// Goes on with the run in `dir` and compares its last step with that of an uninterrupted run of parties in one process.
+/// Goes on with the run in `dir` and compares its last step with that of an uninterrupted run of parties in one
+/// process.
 fn goes_on(dir: &Path, at_least: usize, more: &[&str]) {
     let resumed =
         comparison(dir, "resumed.json", more).args(["--checkpoint", "states", "--every", "2", "--resume"]).output();

@@ -1,5 +1,6 @@
-//! A step in which one message is dropped, repeated, moved, cut, changed or delayed, once for every message of the step and every such change:
-//! the step ends in an error, a check fails, or its results are the right ones. There is no wrong PASS.
+//! A step in which one message is dropped, repeated, moved, cut, changed or delayed, once for every message of the step
+//! and every such change: the step ends in an error, a check fails, or its results are the right ones. There is no
+//! wrong PASS.
 
 use difftest::check::comparison;
 use difftest::check::judge::{self, Judge};

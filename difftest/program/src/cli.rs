@@ -55,7 +55,8 @@ struct Cli {
     /// names three running parties, as `difftest certs` writes
     #[arg(long, global = true, value_name = "WHERE", default_value = "memory")]
     parties: String,
-    /// Seconds that a party waits for a message of another before it gives up; one that computes sends nothing meanwhile
+    /// Seconds that a party waits for a message of another before it gives up; one that computes sends nothing
+    /// meanwhile
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 60,
         value_parser = clap::value_parser!(u64).range(1..=86_400))]
     deadline: u64,

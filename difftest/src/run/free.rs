@@ -139,8 +139,8 @@ pub type Ends<'e> = &'e dyn Fn(usize, Option<f64>, f64) -> bool;
 const FEW: usize = 50;
 
 /// One secure run from where training was left, or from the seed's initial weights, over the plan, or to where it
-/// `ends` or is interrupted if it may; that one keeps states, if any are kept. One that is resumed shares the same things
-/// as it did when it began, and then takes up its state.
+/// `ends` or is interrupted if it may; that one keeps states, if any are kept. One that is resumed shares the same
+/// things as it did when it began, and then takes up its state.
 fn secure_run<S: Trains>(
     config: &Config,
     data: &Dataset,

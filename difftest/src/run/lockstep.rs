@@ -65,7 +65,8 @@ impl<'r, S: Opens, B: Iterator<Item = Batch>> Lockstep<'r, S, B> {
         (&mut self.real, self.tested)
     }
 
-    /// Goes on with `run` where the tested side has last kept a state, and says after how many steps; 0: from the beginning, for it has none.
+    /// Goes on with `run` where the tested side has last kept a state, and says after how many steps; 0: from the
+    /// beginning, for it has none.
     ///
     /// # Errors
     /// A state that is not before the end of a run of `steps` steps; a peer that fails.
@@ -166,8 +167,9 @@ pub struct Findings {
     pub before: usize,
 }
 
-/// Runs `config.steps` steps and judges each, or those that are left of a run that is resumed. `seen` is given every step after that, and whether any check has failed
-/// by then; a step that the tested side did not finish as well, before the run ends with the error.
+/// Runs `config.steps` steps and judges each, or those that are left of a run that is resumed. `seen` is given every
+/// step after that, and whether any check has failed by then; a step that the tested side did not finish as well,
+/// before the run ends with the error.
 ///
 /// # Errors
 /// A side that cannot go on; a name for `--probe` that no tensor has.

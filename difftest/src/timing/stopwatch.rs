@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 pub struct Took {
     /// By the clock on the wall.
     pub wall: f64,
-    /// Of processors, by all threads of this process, and of the parties' where they have processes of their own and were measured. Null
-    /// where the system does not tell, or the parties are on other machines.
+    /// Of processors, by all threads of this process, and of the parties' where they have processes of their own and
+    /// were measured. Null where the system does not tell, or the parties are on other machines.
     pub processor: Option<f64>,
     /// Of processors, by everything else on the machine. Null where the system does not tell.
     pub others: Option<f64>,
@@ -54,7 +54,8 @@ fn other(id: u32) -> Option<Duration> {
     other_of(&std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
 }
 
-/// User and system time, the 14th and the 15th field, in hundredths of a second. The second is a name, which may contain anything.
+/// User and system time, the 14th and the 15th field, in hundredths of a second. The second is a name, which may
+/// contain anything.
 fn other_of(stat: &str) -> Option<Duration> {
     let (_, fields) = stat.rsplit_once(')')?;
     let ticks: Vec<u64> = fields.split_whitespace().skip(11).map_while(|v| v.parse().ok()).collect();

@@ -4,10 +4,11 @@
 //! written, and carries digests of its components: two parties hold each component, so equal digests tell the client, who sees no share,
 //! that three files belong together.
 //!
-//! A state has positions of the streams (the parties' calls, the client's dealt secrets) and no keys. After a resumption the parties
-//! draw new keys: a mask that served once must not serve again for another message, and the messages after a rollback are others, because
-//! the client deals its data anew. Under nearest rounding, which needs no coins, a resumed run goes on bit for bit. Positions are taken up
-//! only where a seed was fixed and the shares hide nothing anyway: there, coins and shares go on bit for bit as well.
+//! A state has positions of the streams (the parties' calls, the client's dealt secrets) and no keys. After a
+//! resumption the parties draw new keys: a mask that served once must not serve again for another message, and the
+//! messages after a rollback are others, because the client deals its data anew. Under nearest rounding, which needs no
+//! coins, a resumed run goes on bit for bit. Positions are taken up only where a seed was fixed and the shares hide
+//! nothing anyway: there, coins and shares go on bit for bit as well.
 
 use crate::error::{Error, Result};
 use crate::id::PartyId;
@@ -99,8 +100,8 @@ impl StateFolder {
         Ok(self.folder.join(format!("{run}.party{}.{step:012}.state", self.party)))
     }
 
-    /// Keeps a state, and forgets the oldest of the same run where there are more than enough, and what a process that was killed
-    /// while it wrote has left. The folder is made if it is not there, for its owner only.
+    /// Keeps a state, and forgets the oldest of the same run where there are more than enough, and what a process that
+    /// was killed while it wrote has left. The folder is made if it is not there, for its owner only.
     ///
     /// # Errors
     /// A disk that is full, a folder that cannot be written.
@@ -225,7 +226,8 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let of = |id| StateFolder::new(folder.clone(), id, [7; 32]);
         let at = |step: u64| Position { step, calls: 7 * step, dealt: 3 };
-        // What a process that was killed in the midst of writing leaves is gone after the next state; another run's is not touched.
+        // What a process that was killed in the midst of writing leaves is gone after the next state; another run's is
+        // not touched.
         let [left, other] = ["run-1.party0.000000000005.part", "run-2.party0.000000000005.part"].map(|n| folder.join(n));
         std::fs::write(&left, "half").unwrap();
         std::fs::write(&other, "half").unwrap();
@@ -247,7 +249,8 @@ mod tests {
         bytes[middle] ^= 1;
         std::fs::write(&damaged, bytes).unwrap();
         assert_eq!(newest_common(&lists()), Some(at(30)));
-        // Streams that are elsewhere are another run's; shares that were dealt apart from each other do not belong together.
+        // Streams that are elsewhere are another run's; shares that were dealt apart from each other do not belong
+        // together.
         let mut elsewhere = lists();
         elsewhere[2][0].at.calls += 1;
         assert_eq!(newest_common(&elsewhere), None);

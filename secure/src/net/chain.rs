@@ -1,11 +1,12 @@
 //! The longest chain of messages: how many latencies a computation waits for, without a clock.
 //!
-//! A round is one exchange of all three parties, as the literature counts rounds. Latency is paid by chains of messages: one
-//! message waits for another if its sender had to receive that one first. The depth of a message is 1 more than the largest
-//! depth that its sender received before it sent it (Lamport, Time, Clocks, and the Ordering of Events, 1978). A party that
-//! expects nothing in a round does not wait in it, and its next messages are under way while its neighbours still take turns;
-//! so a chain can have fewer links than there are rounds, and never more. Rounds times latency is therefore an upper bound of
-//! what a network adds to a computation, the longest chain times latency what it adds at least.
+//! A round is one exchange of all three parties, as the literature counts rounds. Latency is paid by chains of
+//! messages: one message waits for another if its sender had to receive that one first. The depth of a message is 1
+//! more than the largest depth that its sender received before it sent it (Lamport, Time, Clocks, and the Ordering of
+//! Events, 1978). A party that expects nothing in a round does not wait in it, and its next messages are under way
+//! while its neighbours still take turns; so a chain can have fewer links than there are rounds, and never more. Rounds
+//! times latency is therefore an upper bound of what a network adds to a computation, the longest chain times latency
+//! what it adds at least.
 
 use crate::id::PartyId;
 use std::collections::BTreeMap;
@@ -32,7 +33,8 @@ pub struct Chains {
     pub longest: u64,
 }
 
-/// The longest chain of some messages, in any order. Within a round a party sends all of its messages before it receives any.
+/// The longest chain of some messages, in any order. Within a round a party sends all of its messages before it
+/// receives any.
 pub fn chains(messages: impl IntoIterator<Item = Passed>) -> Chains {
     let mut by_round: BTreeMap<u64, Vec<Passed>> = BTreeMap::new();
     messages.into_iter().for_each(|m| by_round.entry(m.round).or_default().push(m));
@@ -123,8 +125,8 @@ mod tests {
         (taken.into_iter().collect(), spent)
     }
 
-    /// The counter of rounds against the messages themselves: every round that is counted has messages, no round has two
-    /// from one party to another, and no chain is longer than the rounds.
+    /// The counter of rounds against the messages themselves: every round that is counted has messages, no round has
+    /// two from one party to another, and no chain is longer than the rounds.
     #[test]
     fn a_counted_round_is_an_exchange_that_is_paid_once() {
         for (layers, head) in [1, 2, 3].into_iter().flat_map(|l| Head::ALL.map(|h| (l, h))) {

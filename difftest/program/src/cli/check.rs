@@ -48,8 +48,8 @@ pub struct Args {
     /// Free mode: go on with a model written by --save-model, from the batch after its last
     #[arg(long, value_name = "FILE", conflicts_with = "restart_on_divergence")]
     load_model: Option<PathBuf>,
-    /// Have each party keep its own share state every so many steps, so that --resume can go on: parties on this machine in folders of DIR,
-    /// those elsewhere where their files say
+    /// Have each party keep its own share state every so many steps, so that --resume can go on: parties on this
+    /// machine in folders of DIR, those elsewhere where their files say
     #[arg(long, value_name = "DIR", conflicts_with_all = ["restart_on_divergence", "load_model"])]
     checkpoint: Option<PathBuf>,
     /// Steps between two states

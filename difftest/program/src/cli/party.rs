@@ -85,7 +85,8 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     Ok(Verdict::Holds)
 }
 
-/// Lets a file that outgrows the process's limit be an error that names it, as a full disk is: by default the system ends the process.
+/// Lets a file that outgrows the process's limit be an error that names it, as a full disk is: by default the system
+/// ends the process.
 fn outgrown_files_are_errors() {
     // A signal with a handler is no end; where none can be set, the system's way stays.
     #[cfg(unix)]

@@ -243,7 +243,8 @@ impl HostsFile {
 pub enum Place<'p> {
     /// On machines of their own.
     Apart,
-    /// On this machine, for a comparison: they choose their ports, record, take seeds, and keep states in `party<i>` of this folder.
+    /// On this machine, for a comparison: they choose their ports, record, take seeds, and keep states in `party<i>` of
+    /// this folder.
     Here(Option<&'p Path>),
 }
 

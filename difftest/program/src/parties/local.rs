@@ -19,7 +19,8 @@ pub struct LocalParties {
 }
 
 impl LocalParties {
-    /// Starts them and waits until they listen. Party i keeps states of runs in `party<i>` of the folder `states`, if there is one.
+    /// Starts them and waits until they listen. Party i keeps states of runs in `party<i>` of the folder `states`, if
+    /// there is one.
     ///
     /// # Errors
     /// A process that does not start or does not listen.
