@@ -51,9 +51,10 @@ pub fn encode(item: &Item, sender: PartyId, session: &SessionId, out: &mut Vec<u
     out.clear();
     match item {
         Item::Message(Message { round, steps, words }) => {
-            out.reserve(HEADER + 8 * words.len());
             out.extend_from_slice(&header(MESSAGE, sender, session, *round, *steps, words.len() as u64));
-            words.iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes()));
+            out.resize(HEADER + 8 * words.len(), 0);
+            let places = out[HEADER..].as_chunks_mut::<8>().0;
+            places.iter_mut().zip(&**words).for_each(|(place, word)| *place = word.to_le_bytes());
         }
         Item::Stopped(why) => {
             let (Stopped::Reason(text) | Stopped::Lost(text) | Stopped::Misbehaved(text)) = why;
