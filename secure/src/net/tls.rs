@@ -317,9 +317,15 @@ impl TlsStream {
     }
 
     /// Ends the writing half in order: what was written arrives.
-    pub fn finish(mut self) {
+    pub fn finish(&mut self) {
         let _ = self.io.flush();
         let _ = self.socket.shutdown(Shutdown::Write);
+    }
+}
+
+impl super::frame::Patient for TlsStream {
+    fn patience(&mut self, time: Duration) -> io::Result<()> {
+        self.socket.set_write_timeout(Some(time))
     }
 }
 
