@@ -5,11 +5,7 @@ use std::path::PathBuf;
 use std::process::Output;
 
 fn difftest(args: &[&str]) -> Output {
-    program()
-        .args(args)
-        .env_remove("GITHUB_STEP_SUMMARY")
-        .output()
-        .expect("the program starts")
+    program().args(args).env_remove("GITHUB_STEP_SUMMARY").output().expect("the program starts")
 }
 
 fn text(output: &Output) -> String {

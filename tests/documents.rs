@@ -7,8 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 fn help(command: &[String]) -> String {
-    let output =
-        program().args(command).arg("--help").output().expect("the program starts");
+    let output = program().args(command).arg("--help").output().expect("the program starts");
     assert!(output.status.success(), "difftest {} --help", command.join(" "));
     String::from_utf8(output.stdout).unwrap()
 }

@@ -375,11 +375,8 @@ fn a_comparison_has_a_page_as_well() {
     let dir = tempfile::tempdir().unwrap();
     for mode in ["lockstep", "free"] {
         let html = dir.path().join(mode);
-        let done = program()
-            .args(["--steps", "2", "--batch", "16", "--mode", mode, "--html"])
-            .arg(&html)
-            .output()
-            .unwrap();
+        let done =
+            program().args(["--steps", "2", "--batch", "16", "--mode", mode, "--html"]).arg(&html).output().unwrap();
         assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
         let html = fs::read_to_string(html).unwrap();
         well_formed(&html);

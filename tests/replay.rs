@@ -5,8 +5,7 @@ use std::path::Path;
 use std::process::Output;
 
 fn difftest(args: &[&str]) -> (Option<i32>, String, String) {
-    let Output { status, stdout, stderr } =
-        program().args(args).output().expect("the program starts");
+    let Output { status, stdout, stderr } = program().args(args).output().expect("the program starts");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     (status.code(), text(stdout), text(stderr))
 }

@@ -133,7 +133,7 @@ mod tests {
     /// Every width that this processor has, whatever its kernel would choose: the words of the crate's cipher.
     #[test]
     fn every_width_has_the_same_words() {
-        let key = std::array::from_fn(|i| 31 * i as u8);
+        let key = std::array::from_fn(|i| 7 * i as u8);
         for schedule in Width::ALL.into_iter().filter_map(|width| Schedule::new(key, width)) {
             for (first, n) in [(5, 1), (0, 15), (1 << 64, 16), ((7 << 64) - 3, 130), (u128::MAX - 9, 257)] {
                 for combine in [Combine::Set, Combine::Add, Combine::Sub, Combine::Xor] {
