@@ -6,6 +6,7 @@ mod resume;
 mod switch;
 mod tampering;
 
+use crate::common::program;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 use secure::control::{Hello, Open, Preamble, Purpose, Reply, receive, send};
@@ -26,11 +27,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 fn read(folder: &Path, name: &str) -> String {
     std::fs::read_to_string(folder.join(name)).unwrap()
-}
-
-/// The program, to be given its arguments.
-fn program() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_difftest"))
 }
 
 fn certs(folder: &Path) {
