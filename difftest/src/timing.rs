@@ -329,7 +329,7 @@ fn peak_memory() -> (Option<u64>, Option<u64>) {
         Processes::Own => (own, None),
         Processes::Unknown => (None, None),
         Processes::Here(ids) => {
-            let parties = ids.iter().map(|id| peak_memory_of(&id.to_string())).sum();
+            let parties: Option<u64> = ids.iter().map(|id| peak_memory_of(&id.to_string())).sum();
             (own.zip(parties).map(|(own, parties)| own + parties), parties)
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! One thread accepts. Every connection has a thread of its own that finds out within seconds who is there; strangers end with one line in the
 //! log. The client's connection opens a session and carries its jobs; two connections come from the neighbours and two go to them, each used in
-//! one direction, with a thread that moves frames between it and a queue ([`crate::net::frame`]).
+//! one direction: the party writes to two, and a thread each fills a queue from the others ([`crate::net::frame`]).
 
 use crate::control::{FromParty, Hello, LONG, Open, Preamble, Purpose, Reply, SHORT, Status, receive, send};
 use crate::engine::remote::{ask, printable, told};
@@ -558,7 +558,10 @@ impl Pumps {
         let why = failed.map_or_else(|| "its client ended the session".to_owned(), ToOwned::to_owned);
         for mut to in self.to.clone() {
             to.end(Stopped::Reason(why.clone()));
-            to.with(TlsStream::finish);
+            to.with(|stream| {
+                let _ = stream.wait(None, Some(Duration::from_secs(1)));
+                stream.finish();
+            });
         }
         self.close();
         drop((self.to, self.inbox));

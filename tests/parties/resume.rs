@@ -163,7 +163,7 @@ fn a_free_run_goes_on_to_the_same_model() {
     signal(client.id(), "-KILL");
     client.wait().unwrap();
     assert!(!dir.path().join("rest").exists());
-    let rest = train("rest", &[&keeping[..], &["--resume"]].concat()).output().unwrap();
+    let rest = train("rest", &[&keeping[..], &["--resume"][..]].concat()).output().unwrap();
     let text = String::from_utf8_lossy(&rest.stdout).into_owned();
     assert_eq!(rest.status.code(), Some(0), "{text}{}", ended(&rest).1);
     assert!(text.contains("resumed after step "), "{text}");

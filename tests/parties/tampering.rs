@@ -66,11 +66,11 @@ fn step(config: &Config, deadline: Duration, link: impl Fn(Link, Sender) -> Send
         let engine = Engine::start_over(engine, ends).map_err(difftest::side::secure::failed)?;
         let mut secure = Secure::over(engine);
         let start = (0, generate::initial(spec, config.seed)?);
-        let trace = {
+        let mut trace = {
             let mut run = Lockstep::new(spec, start, std::iter::once(batch), &mut secure)?;
             run.next().expect("one step")?
         };
-        if let Some(error) = trace.stopped {
+        if let Some(error) = trace.stopped.take() {
             return Err(error);
         }
         judge.see(&trace)?;

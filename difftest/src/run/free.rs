@@ -301,7 +301,7 @@ pub fn run<S: Trains>(
     };
     // This side keeps no states: it takes the steps again.
     for rows in &plan.taken {
-        real.step(&generate::rows(&data.train, &plan.original(rows), spec.fixed), Tape::default())?;
+        real.train(&generate::rows(&data.train, &plan.original(rows), spec.fixed))?;
     }
     let shown = |point: &ProbePoint| matches!(point, ProbePoint::Weights(_) | ProbePoint::Bias(_));
     let mut real = real.showing(Shows::Only(shown));

@@ -303,7 +303,7 @@ mod tests {
         let (wire, room) = (Arc::<Wire>::default(), 2 * HEADER + 8);
         let mut writer = FrameWriter::new(Narrow { taken: vec![], room }, PartyId::P1, SESSION, Arc::clone(&wire));
         let put = |writer: &mut FrameWriter<Narrow>| {
-            writer.put(Message { round: 1, steps: 2, words: [3].as_slice().into() }, Duration::ZERO)
+            writer.put(Message { round: 1, steps: 2, words: [3u64].as_slice().into() }, Duration::ZERO)
         };
         assert_eq!(put(&mut writer), Ok(()));
         assert_eq!(put(&mut writer), Err(Unsent::Late));
