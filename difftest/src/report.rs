@@ -240,7 +240,8 @@ impl Report {
     /// Of a lock-step run.
     pub fn lockstep(config: &Config, data: &Dataset, found: lockstep::Findings) -> Self {
         debug_assert_eq!(config.mode, Mode::Lockstep);
-        let lockstep::Findings { distances, budgets, checks, divergence, watch, accuracy, spent, steps, before } = found;
+        let lockstep::Findings { distances, budgets, checks, divergence, watch, accuracy, spent, steps, before } =
+            found;
         let Distances { tensors, statistical, tightness, details } = distances;
         let unit = 1.0 / config.spec.fixed.one() as f64;
         Report {

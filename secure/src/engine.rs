@@ -582,9 +582,10 @@ fn thread_party(
         seed: stream.or(config.seed.map(|s| party_seed(s, party))),
         progress: Arc::clone(&progress),
         record: true,
-        states: config.states.as_ref().map(|folder| {
-            StateFolder::new(folder.join(format!("party{party}")), party, spec_digest(&config.spec))
-        }),
+        states: config
+            .states
+            .as_ref()
+            .map(|folder| StateFolder::new(folder.join(format!("party{party}")), party, spec_digest(&config.spec))),
     };
     let body = move || {
         if let Some(cores) = cores {

@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 
 /// How long a party waits for a message.
 const DEADLINE: Duration = Duration::from_secs(2);
+/// How long a link is slow.
+const DELAYED: Duration = Duration::from_millis(700);
 /// Steps of a run, and between two states.
 const STEPS: u64 = 24;
 const EVERY: u64 = 4;
@@ -35,8 +37,7 @@ enum Fault {
     DiskFull,
 }
 
-const FAULTS: [Fault; 6] =
-    [Fault::Killed, Fault::Stopped, Fault::Cut, Fault::Reset, Fault::Delayed, Fault::DiskFull];
+const FAULTS: [Fault; 6] = [Fault::Killed, Fault::Stopped, Fault::Cut, Fault::Reset, Fault::Delayed, Fault::DiskFull];
 
 /// Parties whose links can be switched: from each to each other, and from the client to each.
 struct World {
@@ -50,10 +51,8 @@ impl World {
         let between: [[Switch; 3]; 3] = std::array::from_fn(|_| std::array::from_fn(|_| Switch::new()));
         let client = std::array::from_fn(|_| Switch::new());
         let parties = Parties::prepared(|k, text| {
-            let others: String = (0..3)
-                .filter(|&j| j != k)
-                .map(|j| format!("party{j} = {:?}\n", between[k][j].address))
-                .collect();
+            let others: String =
+                (0..3).filter(|&j| j != k).map(|j| format!("party{j} = {:?}\n", between[k][j].address)).collect();
             format!("states = \"states{k}\"\n{text}[addresses]\n{others}")
         });
         let world = World { parties, between, client };
@@ -72,7 +71,8 @@ impl World {
     }
 
     fn engine(&self, config: &EngineConfig) -> Engine {
-        let hosts = Hosts { addresses: self.client.each_ref().map(|link| link.address.clone()), ..self.parties.hosts() };
+        let hosts =
+            Hosts { addresses: self.client.each_ref().map(|link| link.address.clone()), ..self.parties.hosts() };
         super::loaded(hosts.start(config).unwrap())
     }
 
@@ -89,7 +89,11 @@ impl World {
             Fault::Stopped => self.parties.signal(k, "-STOP"),
             Fault::Cut => link.set(Mode::Cut),
             Fault::Reset => link.reset(),
-            Fault::Delayed => link.set(Mode::Slow),
+            Fault::Delayed => {
+                link.set(Mode::Slow);
+                std::thread::sleep(DELAYED);
+                link.set(Mode::Whole);
+            }
             Fault::DiskFull => self.limit_files(k, Some(1000)),
         }
     }
@@ -195,7 +199,8 @@ fn point(world: &mut World, number: u64, whole: &ParameterUnits) -> (Fault, Outc
     world.strike(fault, k, &link);
     let ended = training.join().unwrap();
     let took = struck.elapsed();
-    let what = format!("point {number}: {fault:?}, party {k}, link to {to}, after step {after}: {ended:?}");
+    let error = ended.as_ref().err();
+    let what = format!("point {number}: {fault:?}, party {k}, link to {to}, after step {after}: {error:?}");
     assert!(took < 10 * DEADLINE, "{what} took {took:?}");
     let kept = watched.kept.load(Ordering::SeqCst);
     world.mend(fault, k);

@@ -181,12 +181,12 @@ fn a_free_run_goes_on_to_the_same_model() {
             bytes.chunks_exact(8).map(|w| u64::from_le_bytes(w.try_into().unwrap())).collect()
         };
         let (zero, one) = (of(0), of(1));
-        let find = |all: &[(String, Vec<u8>)], name: &str| {
-            words(&all.iter().find(|(n, _)| n == name).expect("a component").1)
-        };
+        let find =
+            |all: &[(String, Vec<u8>)], name: &str| words(&all.iter().find(|(n, _)| n == name).expect("a component").1);
         let names = zero.iter().filter_map(|(name, _)| name.strip_suffix(".component0"));
         let sum = |name: &str| -> Vec<u64> {
-            let [a, b, c] = [(&zero, 0), (&zero, 1), (&one, 2)].map(|(all, k)| find(all, &format!("{name}.component{k}")));
+            let [a, b, c] =
+                [(&zero, 0), (&zero, 1), (&one, 2)].map(|(all, k)| find(all, &format!("{name}.component{k}")));
             a.iter().zip(b).zip(c).map(|((a, b), c)| a.wrapping_add(b).wrapping_add(c)).collect()
         };
         names.map(|name| (name.to_owned(), sum(name))).collect::<Vec<_>>()

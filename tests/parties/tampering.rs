@@ -59,8 +59,7 @@ fn step(config: &Config, deadline: Duration, link: impl Fn(Link, Sender) -> Send
     };
     let batch = generate::rows(&split, &[0, 1, 2, 3, 4, 5], spec.fixed);
     let ends = network_over(deadline, |from, n, to| link((from, n), to));
-    let engine =
-        EngineConfig { seed: Some(3), record: true, threads: 1, deadline, ..EngineConfig::new(spec.clone()) };
+    let engine = EngineConfig { seed: Some(3), record: true, threads: 1, deadline, ..EngineConfig::new(spec.clone()) };
     let mut judge = Judge::new(config, judge::all(config, None).unwrap(), comparison::elements(spec));
     let done = || -> Result<_, difftest::error::Error> {
         let engine = Engine::start_over(engine, ends).map_err(difftest::side::secure::failed)?;
@@ -123,9 +122,7 @@ fn every_change(config: &Config, changes: &[Change]) -> BTreeMap<String, [usize;
                     // What does not arrive is waited for in vain.
                     let lost = matches!(change, Change::Drop | Change::Reorder);
                     let deadline = if lost { Duration::from_millis(300) } else { Duration::from_secs(60) };
-                    let ended = step(config, deadline, |of, to| {
-                        if of == link { tampered(to, change, at) } else { to }
-                    });
+                    let ended = step(config, deadline, |of, to| if of == link { tampered(to, change, at) } else { to });
                     let what = format!("{change:?} of message {at} from {} to its {:?}: {ended:?}", link.0, link.1);
                     let column = match &ended {
                         Ended::Error(error) => {

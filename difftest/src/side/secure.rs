@@ -72,8 +72,7 @@ impl Secure {
     /// # Errors
     /// A specification or machine that the engine cannot work with.
     pub fn start(spec: TrainSpec, insecure_seed: Option<u64>, record: bool) -> Result<Self, Error> {
-        let config =
-            EngineConfig { seed: insecure_seed, record, pin_to_cores: !record, ..EngineConfig::new(spec) };
+        let config = EngineConfig { seed: insecure_seed, record, pin_to_cores: !record, ..EngineConfig::new(spec) };
         Ok(Secure::over(crate::parties::start(config).map_err(failed)?))
     }
 

@@ -228,7 +228,8 @@ mod tests {
         let at = |step: u64| Position { step, calls: 7 * step, dealt: 3 };
         // What a process that was killed in the midst of writing leaves is gone after the next state; another run's is
         // not touched.
-        let [left, other] = ["run-1.party0.000000000005.part", "run-2.party0.000000000005.part"].map(|n| folder.join(n));
+        let [left, other] =
+            ["run-1.party0.000000000005.part", "run-2.party0.000000000005.part"].map(|n| folder.join(n));
         std::fs::write(&left, "half").unwrap();
         std::fs::write(&other, "half").unwrap();
         for step in [10, 20, 30, 40, 50] {

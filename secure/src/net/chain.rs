@@ -113,9 +113,8 @@ mod tests {
         };
         let (notes, taken) = channel();
         let config = EngineConfig { threads: 1, ..EngineConfig::new(spec) };
-        let ends = network_over(Duration::from_secs(60), |from, n, to| {
-            noted(from, from.neighbour(n), to, notes.clone())
-        });
+        let ends =
+            network_over(Duration::from_secs(60), |from, n, to| noted(from, from.neighbour(n), to, notes.clone()));
         let mut engine = Engine::start_over(config.clone(), ends).unwrap();
         let units = |n: usize| (0..n as i64).map(|i| i * 7919 % 9001 - 4500).collect::<Vec<_>>();
         engine.load(&parameters(&config.spec.network, units)).unwrap();

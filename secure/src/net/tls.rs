@@ -165,8 +165,7 @@ impl Credentials {
 
     fn shake_hands(&self, mut session: Session, socket: TcpStream, until: Instant) -> io::Result<TlsStream> {
         socket.set_nodelay(true)?;
-        let mut counted =
-            Counted { socket: BufReader::with_capacity(READ_AHEAD, socket), written: Arc::default() };
+        let mut counted = Counted { socket: BufReader::with_capacity(READ_AHEAD, socket), written: Arc::default() };
         loop {
             let common: &mut dyn Handshake = match &mut session {
                 Session::Client(s) => s,

@@ -165,9 +165,9 @@ impl Args {
 /// What to do about parties that did not finish, where they have kept states.
 fn resumable(error: Error, config: &Config) -> Error {
     match error {
-        Error::Protocol(what) if config.keeping.is_some() => {
-            Error::Protocol(format!("{what}; the same command with --resume goes on where all three have last kept a state"))
-        }
+        Error::Protocol(what) if config.keeping.is_some() => Error::Protocol(format!(
+            "{what}; the same command with --resume goes on where all three have last kept a state"
+        )),
         error => error,
     }
 }
