@@ -96,7 +96,7 @@ const CRATES: [Crate; 6] = [
         name: "program",
         sources: "difftest/program/src",
         uses: &["spec", "reference", "fixtures", "secure", "difftest"],
-        modules: &["interrupt", "memory", "parties", "cli"],
+        modules: &["interrupt", "memory", "error", "parties", "cli"],
     },
 ];
 

@@ -234,12 +234,7 @@ pub fn run(config: &Config, data: &Dataset) -> Result<Advice, Error> {
     let real_accuracy = Evaluation::of(data, spec.fixed).accuracy(&mut real_side)?;
     let chance = Evaluation::of(data, spec.fixed).chance();
     if real_accuracy < chance.learnt() {
-        return Err(Error::Usage(format!(
-            "the real side itself is at chance after {} steps (accuracy {:.2} %, {chance}, something learnt from {:.1} % on), so no format can be judged by training; take more --steps or another --lr",
-            config.steps,
-            100.0 * real_accuracy,
-            100.0 * chance.learnt()
-        )));
+        return Err(Error::AtChance { steps: config.steps, accuracy: real_accuracy, chance });
     }
     let mut training = Training { config, data, batches, real_accuracy, trials: Vec::new() };
 

@@ -94,8 +94,7 @@ impl Drop for Planted {
 /// A name that is no fault.
 pub fn named(name: &str) -> Result<AnyFault, Error> {
     let all = AnyFault::all();
-    let names: Vec<_> = all.iter().map(|f| f.name()).collect();
-    let refuse = || Error::Usage(format!("--fault {name} is no fault; choose one of {}", names.join(", ")));
+    let refuse = || Error::UnknownFault { name: name.into(), known: all.iter().map(|f| f.name()).collect() };
     all.iter().find(|f| f.name() == name).copied().ok_or_else(refuse)
 }
 

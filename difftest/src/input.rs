@@ -12,7 +12,7 @@ pub fn text(source: impl Read, path: &Path, most: u64) -> Result<String, Error> 
     let mut text = String::new();
     source.take(most + 1).read_to_string(&mut text).map_err(Error::file(path))?;
     if text.len() as u64 > most {
-        return Err(Error::Usage(format!("{}: is larger than {most} bytes; give a smaller file", path.display())));
+        return Err(Error::TooLarge { path: path.into(), most });
     }
     if text.starts_with('\u{feff}') {
         text.remove(0);

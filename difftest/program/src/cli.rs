@@ -1,4 +1,4 @@
-//! What can be typed. The commands are in files of their own; exit codes are decided here and nowhere else.
+//! What can be typed. The commands are in files of their own; exit codes are decided in [`error`](crate::error) and in [`main`] below.
 
 pub mod advise;
 pub mod certs;
@@ -20,7 +20,8 @@ use crate::parties::files::HostsFile;
 use crate::parties::local::LocalParties;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use difftest::error::Error;
+use crate::error::Error;
+use difftest::error::Error as RunError;
 use difftest::terminal::{self, line, lines};
 use std::io::Write;
 use std::path::Path;
@@ -151,7 +152,7 @@ pub fn main() -> ExitCode {
         }
     };
     difftest::threads::start();
-    let kernel = secure::kernel::Kernel::select().map_err(|e| Error::Usage(e.to_string()));
+    let kernel = secure::kernel::Kernel::select().map_err(Error::from);
     let parties = kernel.and_then(|_| start_parties(&cli.parties));
     let done = parties.and_then(|_parties| match cli.command {
         None => check::run(cli.check),
@@ -199,11 +200,11 @@ fn start_parties(place: &str) -> Result<Option<LocalParties>, Error> {
 ///
 /// # Errors
 /// Anything else that keeps the text from being written, a full disk for instance.
-pub fn print(text: &str) -> Result<(), Error> {
+pub fn print(text: &str) -> Result<(), RunError> {
     let mut out = std::io::stdout().lock();
     match out.write_all(lines(text).as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Error::File { path: "standard output".into(), cause: e })
+            Err(RunError::File { path: "standard output".into(), cause: e })
         }
         _ => Ok(()),
     }

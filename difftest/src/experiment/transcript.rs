@@ -37,7 +37,7 @@ impl Run {
     fn of(spec: &TrainSpec, parameters: &Parameters, rows: &Rows, randomness: Randomness) -> Result<Self, Error> {
         let (mut engine, transcript) = start(spec, parameters, randomness)?;
         let flat: Vec<_> = rows.units.iter().copied().collect();
-        let report = engine.step(&flat, &rows.labels).map_err(crate::side::secure::failed)?;
+        let report = engine.step(&flat, &rows.labels)?;
         let mut messages = transcript.take();
         // The exchange before the first is the set-up.
         messages.retain(|m| m.exchange > 0);

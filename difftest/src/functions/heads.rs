@@ -7,7 +7,6 @@ use crate::check::Outcome;
 use crate::compare::real;
 use crate::error::Error;
 use crate::run::head::HeadTrace;
-use crate::side::real::refused;
 use ndarray::Array2;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
@@ -152,7 +151,7 @@ fn judge(
         let decisions = rules.decide(&x, &boxes);
         let branches = rules.branches(&boxes, label, &decisions);
         let own = real_rules.at_point(&x, label);
-        let exact = head.gradient(&x, label).map_err(refused)?;
+        let exact = head.gradient(&x, label)?;
         let agrees = branches.iter().any(|b| b.gradient.iter().zip(g).all(|(i, &g)| i.contains(real(g, f))));
         for k in 0..classes {
             let (hull, own) =

@@ -18,7 +18,7 @@ use crate::explain::health::Health;
 use crate::generate;
 use crate::interrupt;
 use crate::side::integer::Integer;
-use crate::side::real::{Real, refused};
+use crate::side::real::Real;
 use crate::side::{Batch, Opens, SIDES, Shows, Side, Spent, Tensors, Trains};
 use crate::trace::Trace;
 use fixtures::Dataset;
@@ -173,13 +173,13 @@ fn secure_run<S: Trains>(
 
 /// The first rows of the test set.
 fn sample(test: &Evaluation<'_>) -> Result<Batch, Error> {
-    test.sample().ok_or_else(|| Error::Usage("the test set is empty".into()))
+    test.sample().ok_or(Error::EmptyTestSet)
 }
 
 /// Loss, if the head has one, and accuracy of a network on rows.
 fn on_sample(spec: &TrainSpec, side: &Real, rows: &Batch) -> Result<(Option<f64>, f64), Error> {
-    let loss = side.network().mean_loss(&RealHead::of(spec), &rows.reals, &rows.labels).map_err(refused)?;
-    Ok((loss, side.network().accuracy(&rows.reals, &rows.labels).map_err(refused)?))
+    let loss = side.network().mean_loss(&RealHead::of(spec), &rows.reals, &rows.labels)?;
+    Ok((loss, side.network().accuracy(&rows.reals, &rows.labels)?))
 }
 
 /// The traces of a free run: each side that takes part trains on its own from the parameters that it has; the others
@@ -350,7 +350,7 @@ impl Plain<'_> {
         self.divergence.side(2).step(last, &weights_of(&secure), |v| *v);
         // Logits are looked at here only: a training step of these sides shows none.
         for (number, side) in [(0, real), (2, &secure)] {
-            let logits = side.network().forward(&self.sample.reals).map_err(refused)?;
+            let logits = side.network().forward(&self.sample.reals)?;
             self.divergence.side(number).step(last, &Tensors::from([(ProbePoint::Logits, logits)]), |v| *v);
         }
         let (on_real, on_secure) = (on_sample(spec, real, &self.sample)?, on_sample(spec, &secure, &self.sample)?);

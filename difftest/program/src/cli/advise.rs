@@ -4,7 +4,7 @@ use super::training::Flags;
 use super::{Verdict, print};
 use difftest::advise;
 use difftest::config::{self, Config, Length, Mode};
-use difftest::error::Error;
+use crate::error::Error;
 use difftest::output;
 use difftest::report;
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 use super::{Verdict, print};
 use crate::parties::certificates::issue;
 use crate::parties::files::write_all;
-use difftest::error::Error;
+use crate::error::{Error, FlagError, PartiesError};
 use std::path::PathBuf;
 
 /// Flags of `difftest certs`.
@@ -31,8 +31,8 @@ pub struct Args {
 /// # Errors
 /// A file that cannot be written.
 pub fn run(args: Args) -> Result<Verdict, Error> {
-    let addresses = args.addresses.try_into().map_err(|_| Error::Usage("three addresses, one a party".into()))?;
-    let issuance = issue(args.days).map_err(Error::Secure)?;
+    let addresses = args.addresses.try_into().map_err(|given: Vec<String>| FlagError::Addresses(given.len()))?;
+    let issuance = issue(args.days).map_err(PartiesError::from)?;
     write_all(&args.folder, &issuance, &addresses, false)?;
     print(&format!(
         "{}: certificates for party0.difftest, party1.difftest, party2.difftest and client.difftest, valid for {} days\n",

@@ -1,7 +1,7 @@
 //! `difftest faults`: plants faults in the secure side and shows what finds them.
 
 use super::Verdict;
-use difftest::error::Error;
+use crate::error::Error;
 use std::path::PathBuf;
 
 /// Flags of `difftest faults`.
@@ -27,9 +27,7 @@ pub struct Args {
 /// A build without the feature; a name that is no fault; a report that cannot be written.
 #[cfg(not(feature = "faults"))]
 pub fn run(_: Args) -> Result<Verdict, Error> {
-    Err(Error::Usage(
-        "this build cannot plant faults, and no release should; build with: cargo run --release --features faults -- faults".into(),
-    ))
+    Err(crate::error::FlagError::NoFaults(" -- faults").into())
 }
 
 /// Runs `difftest faults`.
@@ -39,11 +37,12 @@ pub fn run(_: Args) -> Result<Verdict, Error> {
 #[cfg(feature = "faults")]
 pub fn run(args: Args) -> Result<Verdict, Error> {
     use super::print;
+    use difftest::error::ConfigError;
     use difftest::faults::catalogue::AnyFault;
     use difftest::{faults, output, report};
 
     if args.steps == 0 {
-        return Err(Error::Usage("--steps is 0; training needs at least 1".into()));
+        return Err(ConfigError::Nothing { flag: "--steps", of: "a training" }.into());
     }
     // A planted fault may make a party panic; the matrix says so, once.
     std::panic::set_hook(Box::new(|_| ()));

@@ -2,7 +2,7 @@
 
 use super::{Verdict, parse_rounding, print};
 use difftest::check::Outcome;
-use difftest::error::Error;
+use crate::error::Error;
 use difftest::functions::{self, Row, Scope, heads};
 use difftest::{output, report};
 use reference::spec::{FixedSpec, Rounding};

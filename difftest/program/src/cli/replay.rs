@@ -2,7 +2,7 @@
 
 use super::{Verdict, print};
 use difftest::check::Outcome;
-use difftest::error::Error;
+use crate::error::Error;
 use difftest::output;
 use difftest::replay::{self, shrink::shrink};
 use difftest::side::secure::Secure;

@@ -3,7 +3,7 @@
 use super::training::Flags;
 use super::{Verdict, print};
 use difftest::config;
-use difftest::error::Error;
+use crate::error::{Error, FlagError};
 use difftest::output;
 use difftest::report;
 use difftest::timing::{CLEAN_EPOCHS, Link, Timing, file_name, run as measure, text};
@@ -53,9 +53,7 @@ pub struct Args {
 
 fn link(name: &'static str, latency_ms: f64, megabits_per_second: f64) -> Result<(&'static str, Link), Error> {
     if !(latency_ms >= 0.0 && latency_ms.is_finite() && megabits_per_second > 0.0 && megabits_per_second.is_finite()) {
-        return Err(Error::Usage(format!(
-            "the {name} link has latency {latency_ms} ms and {megabits_per_second} Mbit/s; latency must be 0 or more, bandwidth above 0"
-        )));
+        return Err(FlagError::Link { name, latency_ms, megabits_per_second }.into());
     }
     Ok((name, Link { latency_ms, megabits_per_second }))
 }
@@ -66,9 +64,9 @@ fn link(name: &'static str, latency_ms: f64, megabits_per_second: f64) -> Result
 /// Bad flags, bad data, a side that cannot go on, a report that cannot be written.
 pub fn run(args: Args) -> Result<Verdict, Error> {
     let &Args { epochs, steps, .. } = &args;
-    for (name, value) in [("--epochs", Some(epochs)), ("--steps", steps)] {
+    for (flag, value) in [("--epochs", Some(epochs)), ("--steps", steps)] {
         if let Some(v) = value.filter(|v| !(1..=1_000_000).contains(v)) {
-            return Err(Error::Usage(format!("{name} is {v}; it must be 1 to 1000000")));
+            return Err(FlagError::Range { flag, value: v.to_string(), range: "1 to 1000000".into() }.into());
         }
     }
     let links =
