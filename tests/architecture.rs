@@ -103,8 +103,8 @@ const CRATES: [Crate; 6] = [
 /// Modules that were written apart from each other and know nothing of each other.
 const APART: &[(&str, &str)] = &[("reference::f64", "reference::fixed")];
 
-/// Imports that go up or close a circle and are still to be removed: (file, imported file). Those that are gone leave the
-/// list.
+/// Imports that go up or close a circle and are still to be removed: (file, imported file). Those that are gone leave
+/// the list.
 const TO_REMOVE: &[(&str, &str)] = &[];
 
 struct Crate {

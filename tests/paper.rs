@@ -444,9 +444,9 @@ fn renders(browser: &Path, dir: &Path) {
     }
 }
 
-/// Nearest rounding tosses no coins: on all of MNIST and over all epochs the parties must predict what the integer model
-/// predicts, row for row as far as the number of hits tells, for as long as the model's operands stay inside their
-/// ranges. An attempt ends with the epoch in which they do not.
+/// Nearest rounding tosses no coins: on all of MNIST and over all epochs the parties must predict what the integer
+/// model predicts, row for row as far as the number of hits tells, for as long as the model's operands stay inside
+/// their ranges. An attempt ends with the epoch in which they do not.
 #[test]
 fn in_the_committed_results_nearest_rounding_agrees_with_the_integer_model_in_every_epoch() {
     let file = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/paper/results.json")).unwrap();

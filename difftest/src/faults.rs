@@ -1,10 +1,10 @@
 //! Planted faults and what finds them.
 //!
-//! A build with the feature `faults` can be made to commit one of a [`catalogue`] of mistakes, in the engine or in the specification that all sides
-//! share. For each, the
-//! whole [`battery`] runs without being told: every protocol and layer by itself against the integer model and under transcript
-//! tests, from the bottom up, then [training]. The first failure names check, place and cause; the matrix compares them with what was planted.
-//! The same battery on an unchanged engine must find nothing: that is what its false-alarm rate means.
+//! A build with the feature `faults` can be made to commit one of a [`catalogue`] of mistakes, in the engine or in the
+//! specification that all sides share. For each, the whole [`battery`] runs without being told: every protocol and
+//! layer by itself against the integer model and under transcript tests, from the bottom up, then [training]. The first
+//! failure names check, place and cause; the matrix compares them with what was planted. The same battery on an
+//! unchanged engine must find nothing: that is what its false-alarm rate means.
 
 pub mod battery;
 pub mod catalogue;

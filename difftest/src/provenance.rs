@@ -9,7 +9,8 @@ use std::time::SystemTime;
 /// Version of the program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The commit that the program was built from, or that its changed sources come from; `None` if it was not built in its repository.
+/// The commit that the program was built from, or that its changed sources come from; `None` if it was not built in its
+/// repository.
 pub const COMMIT: Option<&str> = option_env!("DIFFTEST_COMMIT");
 
 /// Who made a report, when and where.

@@ -1,5 +1,6 @@
-//! Every protocol against the integer model, bit for bit: under nearest rounding as it is, under probabilistic rounding with the coins
-//! that the parties drew. Operands are boundary values first, then random ones, inside and outside of the ranges.
+//! Every protocol against the integer model, bit for bit: under nearest rounding as it is, under probabilistic rounding
+//! with the coins that the parties drew. Operands are boundary values first, then random ones, inside and outside of
+//! the ranges.
 
 use crate::client::roundings;
 use crate::engine::{Engine, EngineConfig, LayerUnits, ParameterUnits, RoundingRecord};

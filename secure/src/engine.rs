@@ -1,9 +1,11 @@
-//! The client of three parties: it deals secrets, asks for steps and receives what is opened. And the three parties themselves, where they
-//! are long-lived threads of this process: each with its own [`Party`] and its own shares, behind an in-memory transport.
+//! The client of three parties: it deals secrets, asks for steps and receives what is opened. And the three parties
+//! themselves, where they are long-lived threads of this process: each with its own [`Party`] and its own shares,
+//! behind an in-memory transport.
 //!
-//! The parties share no state: messages go through the transport, threads take pieces of one another's products (`pool.rs`) and memory that was
-//! emptied before ([`crate::buffer`]). What the client asks for is sent to all three as the same [`worker::Job`]; shares, probes and views
-//! of coins are handed to the client by each party apart and put together there ([`crate::client`]), never by a party.
+//! The parties share no state: messages go through the transport, threads take pieces of one another's products
+//! (`pool.rs`) and memory that was emptied before ([`crate::buffer`]). What the client asks for is sent to all three as
+//! the same [`worker::Job`]; shares, probes and views of coins are handed to the client by each party apart and put
+//! together there ([`crate::client`]), never by a party.
 
 pub mod link;
 pub mod remote;
@@ -46,16 +48,18 @@ use worker::{Answer, Job, Worker};
 pub struct EngineConfig {
     /// What is trained.
     pub spec: TrainSpec,
-    /// `None`: randomness from the operating system. A fixed seed makes runs repeatable and the sharing worthless: say so.
+    /// `None`: randomness from the operating system. A fixed seed makes runs repeatable and the sharing worthless: say
+    /// so.
     pub seed: Option<u64>,
-    /// Seeds of the streams of components 0, 1 and 2, in place of those that the parties draw: for tests that run a step again with one stream
-    /// changed.
+    /// Seeds of the streams of components 0, 1 and 2, in place of those that the parties draw: for tests that run a
+    /// step again with one stream changed.
     pub streams: Option<[Seed; 3]>,
     /// Hand out probes and the views of truncations with every step.
     pub record: bool,
     /// How long a party waits for a message.
     pub deadline: Duration,
-    /// Threads that share the work of the matrix products, parties that wait for a message among them. The results do not depend on it.
+    /// Threads that share the work of the matrix products, parties that wait for a message among them. The results do
+    /// not depend on it.
     pub threads: usize,
     /// Where there are two cores, keep parties 0 and 1 on the first and party 2 on the second: for long runs that have
     /// the machine for themselves.
@@ -279,11 +283,12 @@ impl Engine {
         Ok(())
     }
 
-    /// One recorded or unrecorded step on a batch that is shared for it: x row-major units (batch, in), labels in 0..classes.
+    /// One recorded or unrecorded step on a batch that is shared for it: x row-major units (batch, in), labels in
+    /// 0..classes.
     ///
     /// # Errors
-    /// Sizes or labels that do not fit; those of the parties; with recording on, a message that its receiver declared otherwise than its
-    /// sender.
+    /// Sizes or labels that do not fit; those of the parties; with recording on, a message that its receiver declared
+    /// otherwise than its sender.
     pub fn step(&mut self, x: &[i64], labels: &[usize]) -> Result<StepReport> {
         self.check_batch(labels.len())?;
         let (inputs, classes) = (self.spec.network.inputs(), self.spec.network.classes());
@@ -366,7 +371,8 @@ impl Engine {
         open(what, &shares)
     }
 
-    /// The parameters, opened to the client: every party hands it its shares. No message carries them, and no party learns what it did not hold.
+    /// The parameters, opened to the client: every party hands it its shares. No message carries them, and no party
+    /// learns what it did not hold.
     ///
     /// # Errors
     /// Those of the parties; two copies of a component that differ.
@@ -386,8 +392,8 @@ impl Engine {
         Ok(classes.into_iter().map(|c| c as usize).collect())
     }
 
-    /// How many rows are predicted as labelled, in batches of 1,000 rows. The parties add their shares of the numbers up; only the sum is
-    /// opened, and only to the client.
+    /// How many rows are predicted as labelled, in batches of 1,000 rows. The parties add their shares of the numbers
+    /// up; only the sum is opened, and only to the client.
     ///
     /// # Errors
     /// Sizes or labels that do not fit; those of the parties.
@@ -417,8 +423,8 @@ impl Engine {
         Ok(total)
     }
 
-    /// The head on given logits (row-major units, (rows, classes), any class count from 2): probabilities, loss and gradient, all
-    /// opened to the client.
+    /// The head on given logits (row-major units, (rows, classes), any class count from 2): probabilities, loss and
+    /// gradient, all opened to the client.
     ///
     /// # Errors
     /// Sizes or labels that do not fit; those of the parties.
@@ -456,7 +462,8 @@ impl Engine {
         Ok(HeadReport { probabilities, loss, gradient, rounding })
     }
 
-    /// Has each party keep its shares of the parameters on its own disk, as the state of `run` after `step` steps. Nothing is opened.
+    /// Has each party keep its shares of the parameters on its own disk, as the state of `run` after `step` steps.
+    /// Nothing is opened.
     ///
     /// # Errors
     /// Those of the parties: one that has no folder for states, a full disk.
@@ -465,7 +472,8 @@ impl Engine {
         self.all_kept([(); 3].map(|()| Job::Keep { run: run.to_owned(), step })).map(drop)
     }
 
-    /// Has the parties take up `run` where all three have kept it and agree. After how many steps that is; `None`: nothing is kept.
+    /// Has the parties take up `run` where all three have kept it and agree. After how many steps that is; `None`:
+    /// nothing is kept.
     ///
     /// # Errors
     /// Those of the parties.
@@ -518,14 +526,15 @@ fn open_all(what: &str, shares: Vec<Share>) -> Result<Vec<i64>> {
     open(what, &shares.try_into().map_err(|_| Error::misuse("three parties answer"))?)
 }
 
-/// Lets the allocator keep what a step frees for the next one. The C library gives memory back to the system from a threshold on that
-/// follows the largest block freed so far, and page faults would cost a tenth of a step; one large block, never touched, raises it.
+/// Lets the allocator keep what a step frees for the next one. The C library gives memory back to the system from a
+/// threshold on that follows the largest block freed so far, and page faults would cost a tenth of a step; one large
+/// block, never touched, raises it.
 pub(crate) fn keep_freed_memory() {
     drop(std::hint::black_box(Vec::<u8>::with_capacity(31 << 20)));
 }
 
-/// The party that has a core to itself where there are two. It waits for nobody in a truncation and runs ahead, while parties 0 and 1 take turns; left
-/// alone, three threads on two cores move about and meet cold caches.
+/// The party that has a core to itself where there are two. It waits for nobody in a truncation and runs ahead, while
+/// parties 0 and 1 take turns; left alone, three threads on two cores move about and meet cold caches.
 const ALONE: PartyId = PartyId::P2;
 
 /// The two cores of a machine that has two and lets itself be asked.
@@ -610,8 +619,8 @@ pub(crate) fn run_party(
     }
 }
 
-/// A seed for party `id`, or for the n-th dealt secret, from one that was asked for: as different from its neighbours as random ones are, for
-/// the parties send it.
+/// A seed for party `id`, or for the n-th dealt secret, from one that was asked for: as different from its neighbours
+/// as random ones are, for the parties send it.
 fn mix(seed: u64, n: u64) -> Seed {
     let mut words = [0; 2];
     CtrKey::new(seed_of([seed, 0])).fill(n.into(), &mut words);
@@ -723,7 +732,8 @@ mod tests {
         }
     }
 
-    /// Of every head and depth, the tensors that the specification names: each once, under its own name, in its own shape.
+    /// Of every head and depth, the tensors that the specification names: each once, under its own name, in its own
+    /// shape.
     #[test]
     fn a_recorded_step_hands_out_every_tensor_once() {
         use HeadPoint::*;
@@ -850,7 +860,8 @@ mod tests {
             bias_velocity: vec![0; 2],
         };
         engine.load(&ParameterUnits { layers: vec![layer] }).unwrap();
-        // Rows (1, 0) are class 0. 1,001 rows, of which 800 in the first piece and the one in the second are labelled so.
+        // Rows (1, 0) are class 0. 1,001 rows, of which 800 in the first piece and the one in the second are labelled
+        // so.
         let x: Vec<i64> = (0..1001).flat_map(|_| [1 << 16, 0]).collect();
         let labels: Vec<usize> = (0..1001).map(|i| usize::from((100..300).contains(&i))).collect();
         assert_eq!(engine.count_correct(&x, &labels).unwrap(), 801);

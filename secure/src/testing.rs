@@ -15,7 +15,8 @@ use crate::share::Share;
 use spec::{FixedSpec, NetworkSpec, Rounding};
 use std::time::Duration;
 
-/// Runs `program` as three parties on three threads, with operating-system randomness. Returns every party's answer, the cost, and what was recorded.
+/// Runs `program` as three parties on three threads, with operating-system randomness. Returns every party's answer,
+/// the cost, and what was recorded.
 pub fn world<T: Send>(
     fixed: FixedSpec,
     rounding: Rounding,

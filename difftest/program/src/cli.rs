@@ -1,4 +1,5 @@
-//! What can be typed. The commands are in files of their own; exit codes are decided in [`error`](crate::error) and in [`main`] below.
+//! What can be typed. The commands are in files of their own; exit codes are decided in [`error`](crate::error) and in
+//! [`main`] below.
 
 pub mod advise;
 pub mod certs;
@@ -27,8 +28,9 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Differential tester for secure training: the same neural network is trained in plain f64, in plain integers, and by three parties on
-/// secret shares. Every tensor of every step is compared: secure against integers bit for bit, both against f64 inside a proven error bound.
+/// Differential tester for secure training: the same neural network is trained in plain f64, in plain integers, and by
+/// three parties on secret shares. Every tensor of every step is compared: secure against integers bit for bit, both
+/// against f64 inside a proven error bound.
 #[derive(Debug, Parser)]
 #[command(
     name = "difftest",
@@ -51,8 +53,8 @@ struct Cli {
     command: Option<Command>,
     #[command(flatten)]
     check: check::Args,
-    /// Where the three parties run: `memory` (threads of this process), `tls` (three processes on this machine, over mutual TLS), or a file that
-    /// names three running parties, as `difftest certs` writes
+    /// Where the three parties run: `memory` (threads of this process), `tls` (three processes on this machine, over
+    /// mutual TLS), or a file that names three running parties, as `difftest certs` writes
     #[arg(long, global = true, value_name = "WHERE", default_value = "memory")]
     parties: String,
 }
@@ -79,7 +81,8 @@ enum Command {
     Party(party::Args),
     /// Make keys, certificates and configuration files for three parties and their client
     Certs(certs::Args),
-    /// Judge another engine's training steps from a trace file: rounding, approximation, wrap-around or fault, and where first
+    /// Judge another engine's training steps from a trace file: rounding, approximation, wrap-around or fault, and
+    /// where first
     Check(check_trace::Args),
     /// Write steps of this program's own secure engine as a trace file
     ExportTrace(export_trace::Args),
@@ -113,7 +116,8 @@ fn version() -> &'static str {
     format!("{}, {}", difftest::provenance::version(), terminal::line(&kernel)).leak()
 }
 
-/// The command line. What takes a value takes one that begins with a minus sign and a digit too, and then says what it must be.
+/// The command line. What takes a value takes one that begins with a minus sign and a digit too, and then says what it
+/// must be.
 fn command() -> clap::Command {
     fn prepared(command: clap::Command) -> clap::Command {
         let values =
@@ -123,7 +127,8 @@ fn command() -> clap::Command {
     prepared(Cli::command())
 }
 
-/// The text of a refusal, in which numbers that are none are called so: the standard library's words say what the parser met, not what is wanted.
+/// The text of a refusal, in which numbers that are none are called so: the standard library's words say what the
+/// parser met, not what is wanted.
 fn refusal(error: &clap::Error) -> String {
     let mut text = error.render().to_string();
     for (met, wanted) in [
@@ -196,7 +201,8 @@ fn start_parties(place: &str) -> Result<Option<LocalParties>, Error> {
     Ok(local)
 }
 
-/// Prints to standard output, with everything escaped that a terminal would act upon. A reader that has gone away (`difftest | head`) is no error.
+/// Prints to standard output, with everything escaped that a terminal would act upon. A reader that has gone away
+/// (`difftest | head`) is no error.
 ///
 /// # Errors
 /// Anything else that keeps the text from being written, a full disk for instance.

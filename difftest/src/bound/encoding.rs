@@ -1,10 +1,10 @@
 //! The error that the specification promises for every constant it encodes, computed from real numbers alone.
 //!
-//! All sides take the learning rate, the momentum, epsilon and log2 e from the same encoders, so a wrong encoder gives no difference
-//! between the secure side and the integer model. A bound that took its slack from those encoders would accept whatever they return.
-//! Here the slack of an encoding is what sections 1, 6 and 12 of the arithmetic promise, derived from the real number and the number
-//! format; the encoder's result is only held against it. An encoding that breaks its promise makes the run fail with the cause
-//! *encoding*, whatever the tensors look like.
+//! All sides take the learning rate, the momentum, epsilon and log2 e from the same encoders, so a wrong encoder gives
+//! no difference between the secure side and the integer model. A bound that took its slack from those encoders would
+//! accept whatever they return. Here the slack of an encoding is what sections 1, 6 and 12 of the arithmetic promise,
+//! derived from the real number and the number format; the encoder's result is only held against it. An encoding that
+//! breaks its promise makes the run fail with the cause *encoding*, whatever the tensors look like.
 //!
 //! | constant | encoded as | promise |
 //! | --- | --- | --- |
@@ -44,7 +44,8 @@ impl Encoding {
         off >= -self.below - rounding && off <= self.above + rounding
     }
 
-    /// The encoded number moved, if it breaks its promise, to the nearest number that keeps it: what a bound may assume.
+    /// The encoded number moved, if it breaks its promise, to the nearest number that keeps it: what a bound may
+    /// assume.
     pub fn promised(&self) -> f64 {
         self.coded.clamp(self.real - self.below, self.real + self.above)
     }

@@ -1,4 +1,5 @@
-//! The rules against exact rational arithmetic: what f64 tests cannot see, a bound that holds by luck of f64's own rounding, shows here.
+//! The rules against exact rational arithmetic: what f64 tests cannot see, a bound that holds by luck of f64's own
+//! rounding, shows here.
 
 use super::interval::{Interval, sums_of_others};
 use super::{Errors, gamma};

@@ -1,14 +1,15 @@
 //! Enclosures of one row of a head (section 9 of the arithmetic).
 //!
-//! Given an interval for every logit and a decision for every comparison with the head's threshold, [`HeadRules::enclose`] returns
-//! intervals that hold whatever the fixed-point arithmetic can answer, for every outcome of the coins. A comparison is decided if the
-//! whole interval lies on one side. Each undecided one makes two *branches*; [`HeadRules::branches`] lists their enclosures.
+//! Given an interval for every logit and a decision for every comparison with the head's threshold,
+//! [`HeadRules::enclose`] returns intervals that hold whatever the fixed-point arithmetic can answer, for every outcome
+//! of the coins. A comparison is decided if the whole interval lies on one side. Each undecided one makes two
+//! *branches*; [`HeadRules::branches`] lists their enclosures.
 //!
-//! Every rule evaluates a function that is monotone in each logit at the corners of the box, so nothing is lost but what the rounding itself
-//! may do:
+//! Every rule evaluates a function that is monotone in each logit at the corners of the box, so nothing is lost but
+//! what the rounding itself may do:
 //!
-//! * softmax: p_i rises in x_i and falls in the others. If exp(d_j) is off by eta_j, then v_i / S - p_i = (eta_i - p_i sum eta) / S with
-//!   S >= 1, so |v_i / S - p_i| <= ((1 - p_i) |eta_i| + p_i sum_{j != i} |eta_j|) / S.
+//! * softmax: p_i rises in x_i and falls in the others. If exp(d_j) is off by eta_j, then v_i / S - p_i = (eta_i - p_i
+//!   sum eta) / S with S >= 1, so |v_i / S - p_i| <= ((1 - p_i) |eta_i| + p_i sum_{j != i} |eta_j|) / S.
 //! * x / S with S = x + o: rises in x, falls in o.
 //! * 1 / S - 1 / x with S = x + o: rises in x (its derivative is 1/x^2 - 1/S^2 >= 0), falls in o.
 //! * a quotient q is off by q `inverse` + one truncation, a reciprocal likewise; q = 0 is exact, as is the constant -1.
@@ -71,7 +72,8 @@ impl HeadRules {
         Self::with(spec, Errors::new(spec.rounding, spec.fixed))
     }
 
-    /// The rules of a fixed-point arithmetic whose functions have these errors; of `spec` only the head, eps and the format count.
+    /// The rules of a fixed-point arithmetic whose functions have these errors; of `spec` only the head, eps and the
+    /// format count.
     pub fn with(spec: &TrainSpec, errors: Errors) -> Self {
         let smallest_yes = match spec.head {
             Head::ReluProb => encoding::epsilon(spec).promised(),
@@ -117,8 +119,9 @@ impl HeadRules {
         self.real_threshold
     }
 
-    /// The real head with every undecided logit put *on* the threshold, for either outcome of its comparison: what differs between these
-    /// jumps there, what does not is continuous. (`relu-grad` has its jump where S leaves 0, from 0 to anything: there one unit is used.)
+    /// The real head with every undecided logit put *on* the threshold, for either outcome of its comparison: what
+    /// differs between these jumps there, what does not is continuous. (`relu-grad` has its jump where S leaves 0, from
+    /// 0 to anything: there one unit is used.)
     pub fn at_threshold(&self, x: &[f64], label: usize, decisions: &[Decision]) -> Vec<RowEnclosure> {
         if self.undecided(decisions).is_empty() {
             return Vec::new();
@@ -196,7 +199,8 @@ impl HeadRules {
         })
     }
 
-    /// One division result: exact zero stays, everything else moves by `inverse` and one truncation, and is not negative.
+    /// One division result: exact zero stays, everything else moves by `inverse` and one truncation, and is not
+    /// negative.
     fn divided(&self, q: Interval) -> Interval {
         if q == Interval::ZERO {
             return q;
@@ -263,7 +267,8 @@ impl HeadRules {
         }
     }
 
-    /// relu-prob, relu-prob-cut, relu-eps: a / S - h / z, and -1 where the true logit is below the threshold (relu-eps: 0).
+    /// relu-prob, relu-prob-cut, relu-eps: a / S - h / z, and -1 where the true logit is below the threshold (relu-eps:
+    /// 0).
     fn relu_ratio(&self, x: &[Interval], label: usize, decisions: &[Decision]) -> RowEnclosure {
         let cut = self.head == Head::ReluProbCut;
         let regulariser = Interval::point(self.regulariser);

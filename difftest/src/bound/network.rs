@@ -1,10 +1,13 @@
-//! The walk through one training step: one rule an operation of the arithmetic, in the order in which the integer model computes.
+//! The walk through one training step: one rule an operation of the arithmetic, in the order in which the integer model
+//! computes.
 //!
 //! Both sides start from the same parameters, exactly. For every probed tensor the walk gives a radius r with
-//! |fixed point - f64| <= r, element by element, where the centre is the f64 side's own value (its rounding is part of r). A walk's
-//! input is the f64 side's probes: the radius of a tensor is computed from the tensors that go *into* the operation, never from its result.
+//! |fixed point - f64| <= r, element by element, where the centre is the f64 side's own value (its rounding is part of
+//! r). A walk's input is the f64 side's probes: the radius of a tensor is computed from the tensors that go *into* the
+//! operation, never from its result.
 //!
-//! With dx, dw the radii of x, w, t the truncation (1 unit probabilistic, 1/2 nearest), and gamma the relative error of an f64 sum:
+//! With dx, dw the radii of x, w, t the truncation (1 unit probabilistic, 1/2 nearest), and gamma the relative error of
+//! an f64 sum:
 //!
 //! | operation | rule |
 //! | --- | --- |
@@ -18,11 +21,13 @@
 //! | V = trunc(M V - c dW) | \|v\| \|M - momentum\| + \|dW\| \|c - rate\| + c ddW + t: the encodings' errors, never more than promised ([`super::encoding`]) |
 //! | W = W + V | dV (with extra velocity bits: + t) |
 //!
-//! A sum whose every product is exactly 0 on both sides loses nothing: Z is then b itself, a gradient or velocity is 0, and truncation, which keeps
-//! multiples of 2^f as they are, is exact. So a padded row (all zero) or a batch that moves no weight leaves nothing undecided.
+//! A sum whose every product is exactly 0 on both sides loses nothing: Z is then b itself, a gradient or velocity is 0,
+//! and truncation, which keeps multiples of 2^f as they are, is exact. So a padded row (all zero) or a batch that moves
+//! no weight leaves nothing undecided.
 //!
 //! Products of radii and magnitudes are f64 matrix products themselves; all summands are non-negative, so one factor
-//! 1 + gamma(2n + 16) rounds them up. Source: Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.3 (running error analysis).
+//! 1 + gamma(2n + 16) rounds them up. Source: Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.3
+//! (running error analysis).
 
 use super::head::{Decision, HeadRules, RowEnclosure};
 use super::interval::Interval;
@@ -37,7 +42,8 @@ use std::collections::BTreeMap;
 /// The bound of one tensor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bounded {
-    /// Largest distance from the f64 value, real; for elements that depend on an undecided comparison the distance to the farthest branch.
+    /// Largest distance from the f64 value, real; for elements that depend on an undecided comparison the distance to
+    /// the farthest branch.
     pub radius: Array2<f64>,
     /// The undecided comparisons that this tensor depends on directly.
     pub ambiguous: Vec<Ambiguity>,
@@ -46,7 +52,8 @@ pub struct Bounded {
 /// The bounds of all tensors of a step.
 pub type Bounds = BTreeMap<ProbePoint, Bounded>;
 
-/// Bounds of one step from parameters `start` on the batch `x` (exact reals) with `labels`, given the f64 side's probes.
+/// Bounds of one step from parameters `start` on the batch `x` (exact reals) with `labels`, given the f64 side's
+/// probes.
 ///
 /// # Errors
 /// The optimiser's constants cannot be encoded.
@@ -146,8 +153,8 @@ pub fn gradients(
     Ok(bounds)
 }
 
-/// The radius of a truncated sum of products whose error before truncation is `sum`: where that is 0 every product is, for each has an error in f64,
-/// and nothing is cut off.
+/// The radius of a truncated sum of products whose error before truncation is `sum`: where that is 0 every product is,
+/// for each has an error in f64, and nothing is cut off.
 fn lossy(sum: f64, radius: f64) -> f64 {
     if sum == 0.0 { 0.0 } else { radius }
 }
@@ -213,7 +220,8 @@ fn parts(head: Head) -> Vec<Part> {
     parts
 }
 
-/// The head, row by row: the fixed-point enclosure around the logits' radii against the real enclosure at the logits themselves.
+/// The head, row by row: the fixed-point enclosure around the logits' radii against the real enclosure at the logits
+/// themselves.
 fn head((spec, errors): (&TrainSpec, &Errors), labels: &[usize], real: &Tensors<f64>, bounds: &mut Bounds) {
     let logits = &real[&ProbePoint::Logits];
     let radii = bounds[&ProbePoint::Logits].radius.clone();
@@ -221,7 +229,8 @@ fn head((spec, errors): (&TrainSpec, &Errors), labels: &[usize], real: &Tensors<
     let (fixed_rules, real_rules) = (HeadRules::with(spec, *errors), HeadRules::real(spec));
     let parts = parts(spec.head);
     let mut out: Vec<_> = parts.iter().map(|(point, _)| certain(Array2::zeros(real[point].dim()))).collect();
-    // The reference's own rounding: a few dozen operations an element; softmax's argument, at most 745 before exp is 0, weighs most.
+    // The reference's own rounding: a few dozen operations an element; softmax's argument, at most 745 before exp is 0,
+    // weighs most.
     let reference_error = gamma(classes + 2048);
 
     for (row, &label) in labels.iter().enumerate() {
@@ -360,7 +369,8 @@ pub(super) mod tests {
         }
     }
 
-    /// Parameters and a batch that make every part of a network work: logits of a few units of size, both signs, live velocities.
+    /// Parameters and a batch that make every part of a network work: logits of a few units of size, both signs, live
+    /// velocities.
     pub(in crate::bound) fn inputs(spec: &TrainSpec, rng: &mut ChaCha12Rng) -> (Parameters, Batch) {
         let one = spec.fixed.one() as f64;
         let mut units = |limit: f64| (rng.random_range(-limit..limit) * one).round() as i64;

@@ -1,19 +1,23 @@
 //! The statistical bound: under probabilistic rounding, what the coins do but for a stated, tiny probability.
 //!
-//! The worst-case bound ([`super::network`]) lets all coins conspire. Here the error of an element is split into D + N: |D| <= `fixed` for every outcome
-//! of the coins, and N is *sub-Gaussian*, E exp(t N) <= exp(t^2 s^2 / 2) for every t, with s the `deviation`. Then |error| <= `fixed` + k s but for
-//! probability 2 exp(-k^2 / 2) (Chernoff). [`factor`] chooses k so that the sum over all elements of a run stays below 2^-40 (union bound, which needs
-//! no independence). The smaller of both bounds is taken; where `fixed` alone reaches the worst case, that is used and s = 0.
+//! The worst-case bound ([`super::network`]) lets all coins conspire. Here the error of an element is split into D + N:
+//! |D| <= `fixed` for every outcome of the coins, and N is *sub-Gaussian*, E exp(t N) <= exp(t^2 s^2 / 2) for every t,
+//! with s the `deviation`. Then |error| <= `fixed` + k s but for probability 2 exp(-k^2 / 2) (Chernoff). [`factor`]
+//! chooses k so that the sum over all elements of a run stays below 2^-40 (union bound, which needs no independence).
+//! The smaller of both bounds is taken; where `fixed` alone reaches the worst case, that is used and s = 0.
 //!
 //! # Which independence is used
-//! A truncation returns V / 2^s + xi units with xi = c - (V mod 2^s) / 2^s. Given V, and all that was computed before V, the coin c is 1 with
-//! probability exactly (V mod 2^s) / 2^s, because it compares V with a fresh uniform mask; the masks of different elements are independent. So
-//! 1. given everything computed before it, xi has mean 0 and a range of width 1: sub-Gaussian with s = 1/2 (Hoeffding's lemma);
+//! A truncation returns V / 2^s + xi units with xi = c - (V mod 2^s) / 2^s. Given V, and all that was computed before
+//! V, the coin c is 1 with probability exactly (V mod 2^s) / 2^s, because it compares V with a fresh uniform mask; the
+//! masks of different elements are independent. So
+//! 1. given everything computed before it, xi has mean 0 and a range of width 1: sub-Gaussian with s = 1/2 (Hoeffding's
+//!    lemma);
 //! 2. given everything computed before a truncation, its elements' coins are independent;
-//! 3. parameters are opened before a step, so forward, head and backward of one row use no coin of another row: rows are independent.
+//! 3. parameters are opened before a step, so forward, head and backward of one row use no coin of another row: rows
+//!    are independent.
 //!
-//! Nothing is assumed of V mod 2^s, nor of the dependence between elements that share coins. Masks come from a cipher's streams, for which uniform is
-//! the usual assumption.
+//! Nothing is assumed of V mod 2^s, nor of the dependence between elements that share coins. Masks come from a cipher's
+//! streams, for which uniform is the usual assumption.
 //!
 //! # Rules
 //! With h = 1/2 unit, and T_a a bound on a coefficient a that holds for all earlier coins:
@@ -25,7 +29,8 @@
 //! | parts of different rows | sqrt(sum s^2) | independent |
 //! | anything else | sum \|a\| s | Hoelder: sub-Gaussian deviations obey the triangle inequality |
 //!
-//! Every tensor keeps two deviations, `fresh` (the coins of its own last truncation) and `inherited`. With g the f64 term of [`super::network`]:
+//! Every tensor keeps two deviations, `fresh` (the coins of its own last truncation) and `inherited`. With g the f64
+//! term of [`super::network`]:
 //!
 //! | operation | fixed | deviation |
 //! | --- | --- | --- |
@@ -36,20 +41,23 @@
 //! | db | column sums | square root of the sums of squares |
 //! | V, W | encodings + c D_dW + g | sqrt((c s_dW)^2 + h^2 for each truncation) |
 //!
-//! *Heads.* The result is a smooth function F of the logits in the row's box (a row with an undecided comparison takes the worst case). With e the
-//! logits' errors, F(x + e) - F(x) = J e + R: J at the f64 logits, so fixed \|J\| D_x, inherited \|J\| s_x; R is deterministic:
-//! * p = softmax(x): J_ij = p_i (d_ij - p_j); |R| <= 3 p_i max |e|^2, since p's second derivatives, p_i ((d_ij - p_j) (d_ik - p_k) - p_j (d_jk - p_k)), sum
-//!   to at most p_i (4 (1 - p_i)^2 + 2 (1 - p_i^2)) <= 6 p_i in absolute value.
-//!   exp(d_j) is off by eta_j = delta_j + coin, and v_i / S by (eta_i - p_i sum eta) / (S + sum eta): coefficients (d_ij - p_i) / S, known before
-//!   these coins, and a remainder of at most (sum of coefficients times |eta|) (sum |eta|) / S.
+//! *Heads.* The result is a smooth function F of the logits in the row's box (a row with an undecided comparison takes
+//! the worst case). With e the logits' errors, F(x + e) - F(x) = J e + R: J at the f64 logits, so fixed \|J\| D_x,
+//! inherited \|J\| s_x; R is deterministic:
+//! * p = softmax(x): J_ij = p_i (d_ij - p_j); |R| <= 3 p_i max |e|^2, since p's second derivatives, p_i ((d_ij - p_j)
+//!   (d_ik - p_k) - p_j (d_jk - p_k)), sum to at most p_i (4 (1 - p_i)^2 + 2 (1 - p_i^2)) <= 6 p_i in absolute value.
+//!   exp(d_j) is off by eta_j = delta_j + coin, and v_i / S by (eta_i - p_i sum eta) / (S + sum eta): coefficients
+//!   (d_ij - p_i) / S, known before these coins, and a remainder of at most (sum of coefficients times |eta|) (sum
+//!   |eta|) / S.
 //! * q = x_i / S: J_ij = (d_ij - q_i) / S over the A positive logits; |R| <= (A + q_i A^2) max |e|^2 / S^2.
-//! * 1 / T: -1/T^2 for each term; |R| <= r_T^2 / (T^2 inf T), r_T the worst case of T; 1/T - 1/z likewise, with 1/z^2 - 1/T^2 for the true logit.
-//!   The coin of 1/T is one for all classes of a row, so it counts as inherited: weights of one sign add it up, and only Hoelder's rule allows for that.
+//! * 1 / T: -1/T^2 for each term; |R| <= r_T^2 / (T^2 inf T), r_T the worst case of T; 1/T - 1/z likewise, with 1/z^2 -
+//!   1/T^2 for the true logit. The coin of 1/T is one for all classes of a row, so it counts as inherited: weights of
+//!   one sign add it up, and only Hoelder's rule allows for that.
 //!
 //! Everything inside exp and the inverse but the last truncation counts as fixed: it is relative, below 2^-19.
 //!
-//! Sources: Hoeffding (1963), *Probability inequalities for sums of bounded random variables*; Azuma (1967); Vershynin, *High-Dimensional
-//! Probability*, section 2.5.
+//! Sources: Hoeffding (1963), *Probability inequalities for sums of bounded random variables*; Azuma (1967); Vershynin,
+//! *High-Dimensional Probability*, section 2.5.
 
 use super::head::{Decision, HeadRules};
 use super::interval::Interval;
@@ -132,8 +140,8 @@ fn radius(fixed: &Array2<f64>, squared: &Array2<f64>, worst: &Array2<f64>, facto
     })
 }
 
-/// Statistical radii of a step whose worst-case bounds are `worst`, each to be kept with `factor` deviations; `None` under nearest rounding,
-/// which has no coins.
+/// Statistical radii of a step whose worst-case bounds are `worst`, each to be kept with `factor` deviations; `None`
+/// under nearest rounding, which has no coins.
 ///
 /// # Errors
 /// The optimiser's constants cannot be encoded.
@@ -344,7 +352,8 @@ impl Logits<'_> {
         let exp: Vec<f64> = self.x.iter().map(|x| (x - max).exp()).collect();
         let total: f64 = exp.iter().sum();
         let cut = -spec.fixed.exp_cut() as f64 * errors.unit;
-        // exp(d) <= exp(x - max + 2 spread); delta_j is what is left of its error without the last coin, eta_j all of it.
+        // exp(d) <= exp(x - max + 2 spread); delta_j is what is left of its error without the last coin, eta_j all of
+        // it.
         let (mut delta, mut eta) = (Vec::new(), Vec::new());
         for &x in self.x {
             let (d, high) = (x - max - 2.0 * spread, (x - max + 2.0 * spread).min(0.0).exp());

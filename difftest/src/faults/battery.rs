@@ -1,5 +1,5 @@
-//! Every protocol and layer on its own, in the order in which they are built from one another: the first that fails is where the fault is.
-//! Operands are boundary values first, then random ones from a seed.
+//! Every protocol and layer on its own, in the order in which they are built from one another: the first that fails is
+//! where the fault is. Operands are boundary values first, then random ones from a seed.
 
 use super::cause::{Evidence, Row};
 use super::lab::{ALARM, Lab};
@@ -108,7 +108,8 @@ fn ordinary(rng: &mut ChaCha12Rng, n: usize) -> Vec<i64> {
     anything(rng, n).into_iter().map(|v| if v.unsigned_abs() >= 1 << 31 { v >> 33 } else { v }).collect()
 }
 
-/// The lowest bits of a share as shared bits, a block for each row: the exclusive or of the components' lowest bits is that of their sum.
+/// The lowest bits of a share as shared bits, a block for each row: the exclusive or of the components' lowest bits is
+/// that of their sum.
 fn low_bits(x: &Share) -> BitShare {
     let (blocks, len) = x.shape();
     let words = len.div_ceil(64);
@@ -654,8 +655,8 @@ fn head_place(head: Head) -> &'static str {
     }
 }
 
-/// Rows with at most one special logit, and what is special about each. Where nothing is, logits are beyond every threshold and from 1 on, where a reciprocal
-/// moves less than its operand.
+/// Rows with at most one special logit, and what is special about each. Where nothing is, logits are beyond every
+/// threshold and from 1 on, where a reciprocal moves less than its operand.
 fn logits(rng: &mut ChaCha12Rng, rows: usize, classes: usize, epsilon: i64, labels: &[usize]) -> (Vec<i64>, Vec<Row>) {
     let mut x: Vec<i64> = (0..rows * classes)
         .map(|_| {
@@ -687,7 +688,8 @@ fn logits(rng: &mut ChaCha12Rng, rows: usize, classes: usize, epsilon: i64, labe
     (x, kinds)
 }
 
-/// Rows whose largest logits stand at five heights, too far apart for exp to see one from another, 0 and both ends of the range among them.
+/// Rows whose largest logits stand at five heights, too far apart for exp to see one from another, 0 and both ends of
+/// the range among them.
 fn heights(rng: &mut ChaCha12Rng, rows: usize, classes: usize) -> (Vec<i64>, Vec<i64>) {
     let heights: Vec<i64> = (0..rows).map(|r| [0, -(1 << 20), 1 << 20, -(1 << 29), 1 << 29][r % 5]).collect();
     let mut x = Vec::with_capacity(rows * classes);

@@ -1,5 +1,5 @@
-//! Every fault that can be planted, in the engine or in the specification that all sides share, and the kind of mistake that it is, in the words of
-//! the causes of differences.
+//! Every fault that can be planted, in the engine or in the specification that all sides share, and the kind of mistake
+//! that it is, in the words of the causes of differences.
 
 use crate::explain::cause::Cause;
 use secure::fault::Fault;

@@ -156,7 +156,8 @@ fn judge(
         for k in 0..classes {
             let (hull, own) =
                 (branches.iter().fold(branches[0].gradient[k], |h, b| h.hull(b.gradient[k])), own.gradient[k]);
-            // eps is encoded rounding up: a logit between eps and its encoding is above the one and not above the other.
+            // eps is encoded rounding up: a logit between eps and its encoding is above the one and not above the
+            // other.
             let apart = hull.lo > own.hi || own.lo > hull.hi;
             if agrees && apart && decisions.contains(&Decision::Either) {
                 tally.ambiguous += u64::from(fair);
@@ -188,8 +189,8 @@ pub fn rows(scope: &Scope) -> Result<Vec<Row>, Error> {
     Ok(rows)
 }
 
-/// Evaluates a sample of every head by the three parties: gradient, probabilities and loss, i.e. every function of the table, must be the integer
-/// model's on the same coins, bit for bit.
+/// Evaluates a sample of every head by the three parties: gradient, probabilities and loss, i.e. every function of the
+/// table, must be the integer model's on the same coins, bit for bit.
 ///
 /// # Errors
 /// A side that cannot go on.

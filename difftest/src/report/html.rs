@@ -1,5 +1,5 @@
-//! Reports as one self-contained HTML file: no script, no network, inline style and SVG; light and dark, phone and print; tables with
-//! captions and scopes, plots with titles and descriptions.
+//! Reports as one self-contained HTML file: no script, no network, inline style and SVG; light and dark, phone and
+//! print; tables with captions and scopes, plots with titles and descriptions.
 
 mod comparison;
 pub(crate) mod plot;

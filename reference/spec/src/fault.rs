@@ -1,7 +1,8 @@
 //! Faults of the specification itself that can be planted on purpose, to prove that a tester finds them.
 //!
-//! All sides of a comparison read the specification, so a fault in it makes no difference between them: only what is computed from the
-//! real numbers alone can see it. A build without the feature `faults` cannot plant one: `planted` is then constantly false.
+//! All sides of a comparison read the specification, so a fault in it makes no difference between them: only what is
+//! computed from the real numbers alone can see it. A build without the feature `faults` cannot plant one: `planted` is
+//! then constantly false.
 
 macro_rules! catalogue {
     ($($fault:ident, $name:literal, $place:literal, $what:literal;)*) => {

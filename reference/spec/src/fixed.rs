@@ -105,8 +105,8 @@ impl FixedSpec {
         (log2_e * f64::from(1u32 << (31 - self.fraction_bits))).round() as i64
     }
 
-    /// The range of the sum of `classes` exponentials, in units, section 7. `None` if it does not fit the value width; the
-    /// [full range](Self::full_range) must be used instead.
+    /// The range of the sum of `classes` exponentials, in units, section 7. `None` if it does not fit the value width;
+    /// the [full range](Self::full_range) must be used instead.
     pub fn exp_sum_range(&self, classes: usize) -> Option<BitRange> {
         let hi = self.fraction_bits + (usize::BITS - classes.leading_zeros());
         (hi < self.value_bits).then_some(BitRange::new(self.fraction_bits, hi))

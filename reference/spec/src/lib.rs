@@ -1,6 +1,7 @@
 //! What is trained: heads, rounding, network, optimiser, and the constants of the fixed-point arithmetic.
 //!
-//! Nothing here knows how a step is computed: the plaintext sides and the secure engine read it, and share nothing else.
+//! Nothing here knows how a step is computed: the plaintext sides and the secure engine read it, and share nothing
+//! else.
 //!
 //! ```
 //! use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};

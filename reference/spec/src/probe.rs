@@ -3,8 +3,8 @@ use serde::{Deserialize, Serialize};
 
 /// A named tensor of one training step that can be compared between the three sides. Layers count from 1.
 ///
-/// Points are ordered as a step computes them (forward, head, backward from the last layer, update), so that of several tensors that differ the
-/// first is the cause of the later ones.
+/// Points are ordered as a step computes them (forward, head, backward from the last layer, update), so that of several
+/// tensors that differ the first is the cause of the later ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ProbePoint {
     /// Z_l of a hidden layer, (batch, out), scale f.

@@ -11,8 +11,8 @@ pub struct SgdSpec {
     pub momentum: f64,
     /// Rows per step.
     pub batch: usize,
-    /// Extra fractional bits of the velocity; 0 is the paper's behaviour. With nearest rounding at 0, velocities of up to 4 units
-    /// (momentum 0.9) never decay.
+    /// Extra fractional bits of the velocity; 0 is the paper's behaviour. With nearest rounding at 0, velocities of up
+    /// to 4 units (momentum 0.9) never decay.
     #[serde(default)]
     pub extra_velocity_bits: u32,
 }
@@ -46,11 +46,12 @@ impl SgdSpec {
     /// Encodes rate and momentum.
     ///
     /// k is the largest value <= 30 for which c = round(lr/batch 2^k) stays below 2^10, so c has 10 significant bits
-    /// for every lr/batch from 2^-21 up to 2^9. For lr = 0.01 and batch 128 this is 655 * 2^-23: the paper's own encoding.
+    /// for every lr/batch from 2^-21 up to 2^9. For lr = 0.01 and batch 128 this is 655 * 2^-23: the paper's own
+    /// encoding.
     ///
     /// # Errors
-    /// A batch of 0 or beyond 2^20 rows, momentum outside [0, 1) or so near 1 that it rounds to it, more than 12 extra velocity bits, a rate that is
-    /// not positive, rounds to 0, or is 1023.5 or more per row.
+    /// A batch of 0 or beyond 2^20 rows, momentum outside [0, 1) or so near 1 that it rounds to it, more than 12 extra
+    /// velocity bits, a rate that is not positive, rounds to 0, or is 1023.5 or more per row.
     pub fn units(&self, fixed: FixedSpec) -> Result<SgdUnits, SpecError> {
         if self.batch == 0 || self.batch > 1 << 20 {
             return Err(SpecError(format!("batch is {}; it must be 1 to {}", self.batch, 1 << 20)));

@@ -1,7 +1,9 @@
 //! Weight update: momentum and learning rate in one truncation a weight.
 //!
-//! computes   V = trunc(M V - (c dW << x), s), W += V, or W += trunc(V, x) with x extra velocity bits; the same for biases
-//! requires   |M V - (c dW << x)| < 2^61 (real |V| < 2^(60-s-f-x) and |dW| < 2^(50-2f-x) suffice: section 12), |V| < 2^(K-1+x), |W| < 2^(K-1)
+//! computes   V = trunc(M V - (c dW << x), s), W += V, or W += trunc(V, x) with x extra velocity bits; the same for
+//!            biases
+//! requires   |M V - (c dW << x)| < 2^61 (real |V| < 2^(60-s-f-x) and |dW| < 2^(50-2f-x) suffice: section 12), |V| <
+//!            2^(K-1+x), |W| < 2^(K-1)
 //! error      one truncation of V a step, at scale f + x; with x > 0 one more in W
 //! source     arithmetic, section 12
 

@@ -1,9 +1,11 @@
 //! Truncation: division of an unreduced value by 2^s.
 //!
-//! computes   probabilistic: floor(V / 2^s) + c, P[c = 1] = (V mod 2^s) / 2^s exactly; nearest: floor((V + 2^(s-1)) / 2^s)
-//! requires   |V| < 2^62 (nearest: V + 2^(s-1) too), 1 <= s <= 61; half of that and s <= 60 for a matrix product, which [`trunc_doubled`] takes twice;
-//!            outside, the formula of section 2 holds literally
-//! error      probabilistic: in (-1, 1) result units, mean 0; nearest: in (-1/2, 1/2]  (proven; exhaustive on a 12-bit ring)
+//! computes   probabilistic: floor(V / 2^s) + c, P[c = 1] = (V mod 2^s) / 2^s exactly; nearest: floor((V + 2^(s-1)) /
+//!            2^s)
+//! requires   |V| < 2^62 (nearest: V + 2^(s-1) too), 1 <= s <= 61; half of that and s <= 60 for a matrix product, which
+//!            [`trunc_doubled`] takes twice; outside, the formula of section 2 holds literally
+//! error      probabilistic: in (-1, 1) result units, mean 0; nearest: in (-1/2, 1/2] (proven; exhaustive on a 12-bit
+//!            ring)
 //! source     arithmetic, section 2; compare Catrina and Saxena (FC 2010), section 3
 
 use super::tape::{Replayed, Rounded};
@@ -95,8 +97,8 @@ pub fn nearest(v: i64, s: u32) -> i64 {
 /// trunc(V, s) of every element, under the name `at`.
 ///
 /// # Errors
-/// A tape that has no entry of this name (probabilistic rounding), the wrong number of coins, a coin on an exact multiple, or a wrap where
-/// the operand is in range.
+/// A tape that has no entry of this name (probabilistic rounding), the wrong number of coins, a coin on an exact
+/// multiple, or a wrap where the operand is in range.
 pub fn trunc(a: &mut Arithmetic, at: &str, v: &Unreduced, s: u32) -> Result<Vec<i64>, ModelError> {
     a.monitor.unreduced(at, v, UNREDUCED_LIMIT, half(a.rounding, s));
     ring_trunc(a, at, v.ring(), s)

@@ -25,7 +25,8 @@ impl Hosts {
     /// Opens a session at all three parties.
     ///
     /// # Errors
-    /// A specification that cannot be carried out; a party that cannot be reached, is another than expected, or refuses.
+    /// A specification that cannot be carried out; a party that cannot be reached, is another than expected, or
+    /// refuses.
     pub fn start(&self, config: &EngineConfig) -> Result<Engine> {
         config.spec.validate().map_err(|e| Error::misuse(e.0))?;
         let mut session = [0; 16];

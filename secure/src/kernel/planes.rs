@@ -1,15 +1,16 @@
 //! Between 64-bit values and bit planes: a plane holds one bit of every value, 64 values a word.
 //!
 //! computes   bit i of word w of plane j = bit (lo_bit + j) of value 64 w + i; missing values of the last word are 0
-//! source     H. S. Warren, *Hacker's Delight*, 2nd edition, section 7-3 (transposing a bit matrix by swapping blocks); `planes/gfni.rs` has
-//!            its own
+//! source     H. S. Warren, *Hacker's Delight*, 2nd edition, section 7-3 (transposing a bit matrix by swapping blocks);
+//!            `planes/gfni.rs` has its own
 
 #[cfg(target_arch = "x86_64")]
 mod gfni;
 
 use super::Kernel;
 
-/// Bits `lo_bit..lo_bit + bits` of `values` as bit planes: word w of plane j is `planes[j * words + w]`, words = ceil(values / 64).
+/// Bits `lo_bit..lo_bit + bits` of `values` as bit planes: word w of plane j is `planes[j * words + w]`, words =
+/// ceil(values / 64).
 ///
 /// Panics if `lo_bit + bits > 64` or if `planes` does not have `bits * words` elements.
 pub fn to_planes(values: &[u64], lo_bit: u32, bits: u32, planes: &mut [u64]) {

@@ -38,11 +38,12 @@ pub struct Args {
     /// lockstep: all sides start every step from the same weights; free: each side trains on its own
     #[arg(long, value_parser = one_of(&Mode::ALL, Mode::name), default_value = "lockstep")]
     mode: Mode,
-    /// Free mode: start again at half the learning rate if, after an epoch, a loss exceeds 100 or accuracy is at chance, 11 % for ten balanced
-    /// classes (the paper's rule)
+    /// Free mode: start again at half the learning rate if, after an epoch, a loss exceeds 100 or accuracy is at
+    /// chance, 11 % for ten balanced classes (the paper's rule)
     #[arg(long)]
     restart_on_divergence: bool,
-    /// Free mode: write what was trained, f64's weights to FILE and each party's shares to a file of its own beside it (safetensors)
+    /// Free mode: write what was trained, f64's weights to FILE and each party's shares to a file of its own beside it
+    /// (safetensors)
     #[arg(long, value_name = "FILE")]
     save_model: Option<PathBuf>,
     /// Free mode: go on with a model written by --save-model, from the batch after its last
@@ -69,7 +70,8 @@ pub struct Args {
     /// Compare only this tensor, and list the elements nearest to their bounds
     #[arg(long, value_name = "TENSOR")]
     probe: Option<String>,
-    /// Fix the three parties' randomness in order to repeat a run. INSECURE: the shares hide nothing, and every report says so
+    /// Fix the three parties' randomness in order to repeat a run. INSECURE: the shares hide nothing, and every report
+    /// says so
     #[arg(long, value_name = "N")]
     insecure_seed: Option<u64>,
 }

@@ -55,7 +55,8 @@ pub struct Args {
     /// Sides that answer
     #[arg(long, value_enum, default_value_t = Side::All)]
     side: Side,
-    /// Fix the three parties' randomness in order to repeat a run. INSECURE: the shares hide nothing, and the answer says so
+    /// Fix the three parties' randomness in order to repeat a run. INSECURE: the shares hide nothing, and the answer
+    /// says so
     #[arg(long, value_name = "N")]
     insecure_seed: Option<u64>,
 }

@@ -20,7 +20,8 @@ pub struct Args {
     /// Write the step on the fewest rows and classes that still fail, if it fails
     #[arg(long, value_name = "FILE")]
     shrink: Option<PathBuf>,
-    /// Fix the three parties' randomness in order to repeat a run. INSECURE: the shares hide nothing, and the answer says so
+    /// Fix the three parties' randomness in order to repeat a run. INSECURE: the shares hide nothing, and the answer
+    /// says so
     #[arg(long, value_name = "N")]
     insecure_seed: Option<u64>,
 }

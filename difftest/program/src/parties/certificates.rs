@@ -43,8 +43,9 @@ impl Issuance {
     }
 }
 
-/// Issues certificates that are valid for `days` from now on, each for one name: party0.difftest, party1.difftest, party2.difftest,
-/// client.difftest. Keys are ECDSA on P-256. The beginning lies an hour back, for clocks that are behind.
+/// Issues certificates that are valid for `days` from now on, each for one name: party0.difftest, party1.difftest,
+/// party2.difftest, client.difftest. Keys are ECDSA on P-256. The beginning lies an hour back, for clocks that are
+/// behind.
 ///
 /// # Errors
 /// The system's randomness fails.

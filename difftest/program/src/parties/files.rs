@@ -38,7 +38,8 @@ pub struct PartyFile {
     /// Take a seed from the client: repeatable, and worthless as a protection.
     #[serde(default)]
     pub insecure_seeds: bool,
-    /// The folder in which it keeps states of runs, so that they can be resumed; a relative path is one beside this file.
+    /// The folder in which it keeps states of runs, so that they can be resumed; a relative path is one beside this
+    /// file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub states: Option<PathBuf>,
     /// Seconds in which a connection must say what it is for.
@@ -229,8 +230,9 @@ impl HostsFile {
     }
 }
 
-/// Writes everything that three parties and a client need into a folder: keys and certificates, party0.toml to party2.toml, hosts.toml.
-/// With `local`, for three parties on this machine that compare: they choose their ports, record and take seeds.
+/// Writes everything that three parties and a client need into a folder: keys and certificates, party0.toml to
+/// party2.toml, hosts.toml. With `local`, for three parties on this machine that compare: they choose their ports,
+/// record and take seeds.
 ///
 /// # Errors
 /// A file that cannot be written.

@@ -1,5 +1,6 @@
-//! Three parties on this machine: fresh certificates in a folder that is gone as soon as they have read them, and three processes of this
-//! program on loopback, which end when this one does, however it ends: each watches the pipe that is its standard input.
+//! Three parties on this machine: fresh certificates in a folder that is gone as soon as they have read them, and three
+//! processes of this program on loopback, which end when this one does, however it ends: each watches the pipe that is
+//! its standard input.
 
 use super::certificates::issue;
 use super::files::{HostsFile, write_all};

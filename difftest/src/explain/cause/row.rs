@@ -1,4 +1,5 @@
-//! One row of a head in real numbers, with every comparison decided beforehand: section 9 of the arithmetic without its truncations.
+//! One row of a head in real numbers, with every comparison decided beforehand: section 9 of the arithmetic without its
+//! truncations.
 
 use reference::spec::constants::{DIV_A2, EXP_C1, EXP_C2, EXP_C3, EXP_C4};
 use reference::spec::{FixedSpec, Head, HeadPoint, ProbePoint, TrainSpec};

@@ -134,7 +134,8 @@ impl Plot {
         for (stroke, points) in lines {
             let series = LineSeries::new(points.iter().copied(), stroke.code().stroke_width(2));
             chart.draw_series(series).map_err(|e| e.to_string())?;
-            // The number of its colour, for those who do not see colours: at another place on each line, so that they keep apart.
+            // The number of its colour, for those who do not see colours: at another place on each line, so that they
+            // keep apart.
             if let Some(&at) = points.get(points.len() * usize::from(stroke.colour) / 7) {
                 let style = ("sans-serif", 15).into_text_style(area).pos(Pos::new(HPos::Center, VPos::Bottom));
                 let number = Text::new(stroke.colour.to_string(), at, style);

@@ -112,7 +112,8 @@ fn jacobians_are_slopes(x: &[f64], t: usize) {
         for (i, row) in by_hand.iter().enumerate() {
             for (j, by_hand) in row.iter().enumerate() {
                 let slope = difference(x, j, |x| at.gradient(x, t).unwrap()[i]);
-                // relu-grad with a sum as small as 0.02 bends fastest: the fifth derivative times h^4 is below 1e-2 of it.
+                // relu-grad with a sum as small as 0.02 bends fastest: the fifth derivative times h^4 is below 1e-2 of
+                // it.
                 let scale = by_hand.abs().max(1.0);
                 assert!((by_hand - slope).abs() <= 1e-2 * scale, "{head} [{i}, {j}]: {by_hand} {slope}");
             }
@@ -170,8 +171,8 @@ proptest! {
         jacobians_are_slopes(&x, t);
     }
 
-    /// A gradient field has a symmetric Jacobian (Schwarz). relu-grad's is (q_j m_i - q_i m_j) / S away from that, so no loss exists;
-    /// it is symmetric only where all positive logits are equal.
+    /// A gradient field has a symmetric Jacobian (Schwarz). relu-grad's is (q_j m_i - q_i m_j) / S away from that, so
+    /// no loss exists; it is symmetric only where all positive logits are equal.
     #[test]
     fn only_relu_grad_has_an_unsymmetric_jacobian(x in prop::collection::vec(clear_of_the_gap(), L), t in 0..L, two in (1.0..2.0f64, 3.0..8.0f64)) {
         let mut x = x;
@@ -524,7 +525,8 @@ fn intermediates_compose_to_the_gradient() {
     }
 }
 
-/// What the other sides open of the reciprocals, by hand: of S, where a sum of 0 counts as the regulariser, then of the true class's denominator.
+/// What the other sides open of the reciprocals, by hand: of S, where a sum of 0 counts as the regulariser, then of the
+/// true class's denominator.
 #[test]
 fn reciprocals_by_hand() {
     let logits = array![[-1.0, -2.0], [0.05, 0.35], [0.05, 0.35], [4.0, 1.0]];

@@ -1,5 +1,5 @@
-//! Edge cases by hand, and every head against its formula in real numbers at the very same logits: comparisons are exact on integers, so no
-//! branch can differ and the distance is the error of exp, quotient and reciprocal alone.
+//! Edge cases by hand, and every head against its formula in real numbers at the very same logits: comparisons are
+//! exact on integers, so no branch can differ and the distance is the error of exp, quotient and reciprocal alone.
 
 use super::*;
 use crate::fixed::testing::World;

@@ -1,7 +1,7 @@
 //! Counter mode in 512-bit vectors: 4 blocks a vector, 8 vectors in flight.
 //!
-//! `vaesenc` takes 4 cycles and starts every cycle, so 8 independent vectors keep the unit busy. Masks are added or subtracted while they
-//! are still in registers.
+//! `vaesenc` takes 4 cycles and starts every cycle, so 8 independent vectors keep the unit busy. Masks are added or
+//! subtracted while they are still in registers.
 #![allow(unsafe_code)]
 
 use super::Combine;
