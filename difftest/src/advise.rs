@@ -350,7 +350,8 @@ pub fn text(advice: &Advice) -> String {
         let _ = writeln!(out, "  {:<16} {:<20} {verdict}", format(t.fixed), accuracy);
     }
     let Some(fixed) = advice.smallest else {
-        out.push_str("\nno format passes: the training leaves the range of each or does not learn in it; lower --lr or choose another head\n");
+        out.push_str("\nno format passes: the training leaves the range of each or does not learn in it; lower --lr or \
+            choose another head\n");
         return out;
     };
     let below = |f: u32, k: u32| {

@@ -261,7 +261,8 @@ pub fn text(rows: &[Row], fixed: FixedSpec) -> String {
     }
     let _ = writeln!(
         out,
-        "errors, bounds, bias and inputs in units of 2^-{f}; bound: at the worst input; error/bound: largest of any input;\n\
+        "errors, bounds, bias and inputs in units of 2^-{f}; bound: at the worst input; error/bound: largest of any \
+         input;\n\
          bias: mean of result - exact over fair coins, +- its standard deviation"
     );
     if fixed == FixedSpec::default() {

@@ -53,7 +53,8 @@ impl Preamble {
         if (self.format, self.program.as_str()) != (FORMAT, PROGRAM) {
             let theirs: String = self.program.chars().filter(|c| !c.is_control()).take(32).collect();
             return Err(format!(
-                "runs version {theirs} (format {}), this is version {PROGRAM} (format {FORMAT}); install one version on all",
+                "runs version {theirs} (format {}), this is version {PROGRAM} (format {FORMAT}); install one version \
+                 on all",
                 self.format
             ));
         }

@@ -128,7 +128,8 @@ impl Engine {
         let pool = Pool::start(config.threads, bodies).map_err(|e| {
             let reason = std::error::Error::source(&e).map_or(e.to_string(), ToString::to_string);
             Error::misuse(format!(
-                "the system gives no three threads for the parties ({reason}); raise the limit of threads or memory (ulimit -u, ulimit -v, or that of the container)"
+                "the system gives no three threads for the parties ({reason}); raise the limit of threads or memory \
+                 (ulimit -u, ulimit -v, or that of the container)"
             ))
         })?;
         let links = links.try_into().map_err(|_| Error::misuse("three parties start"))?;

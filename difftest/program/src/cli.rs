@@ -42,10 +42,13 @@ difftest                                       softmax, one layer, ten steps: a 
 difftest --head relu-grad --layers 2           another head, one hidden layer of 128 units\n  \
 difftest --layers 2 --mode free --epochs 1     train a whole epoch on each side\n  \
 difftest head --head softmax --input rows.json one head on given logits, by all three sides\n\n\
-SECURE_KERNEL=portable, avx2, avx512 or amx in the environment chooses the parties' kernel instead of the fastest that the processor has; the\n\
+SECURE_KERNEL=portable, avx2, avx512 or amx in the environment chooses the parties' kernel instead of the fastest that \
+the processor has; the\n\
 results do not depend on it.\n\n\
-Ctrl-C ends a comparison after the step that it is at, and reports what was found so far; a second one ends it at once.\n\n\
-Exit codes: 0 every check holds; 1 a check failed, is OPEN because too little could be compared, or the parties did not finish (FAIL protocol);\n\
+Ctrl-C ends a comparison after the step that it is at, and reports what was found so far; a second one ends it at \
+once.\n\n\
+Exit codes: 0 every check holds; 1 a check failed, is OPEN because too little could be compared, or the parties did \
+not finish (FAIL protocol);\n\
 2 bad usage or bad input; 130 ended by a second Ctrl-C."
 )]
 struct Cli {

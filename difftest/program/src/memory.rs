@@ -14,7 +14,8 @@ pub struct Allocator;
 fn refused(bytes: usize) -> ! {
     let _ = writeln!(
         std::io::stderr(),
-        "difftest: out of memory: the system refuses {bytes} bytes more; take a smaller --batch, --hidden or data set, or raise the limit"
+        "difftest: out of memory: the system refuses {bytes} bytes more; take a smaller --batch, --hidden or data set, \
+         or raise the limit"
     );
     std::process::exit(2)
 }

@@ -447,7 +447,10 @@ mod tests {
             let answer = model.head(&logits, &[label], &mut coins).unwrap();
             let gradient: Vec<f64> = answer.gradient.iter().map(|&g| g as f64 / 65536.0).collect();
             let inside = |b: &RowEnclosure| b.gradient.iter().zip(&gradient).all(|(i, &g)| i.contains(g));
-            prop_assert!(branches.iter().any(inside), "x {x:?} units {units:?} label {label}\n{gradient:?}\n{branches:#?}");
+            prop_assert!(
+                branches.iter().any(inside),
+                "x {x:?} units {units:?} label {label}\n{gradient:?}\n{branches:#?}"
+            );
         }
 
         #[test]
@@ -461,7 +464,8 @@ mod tests {
             let own = HeadRules::real(&spec).at_point(&x, label);
             let gradient = RealHead::of(&spec).gradient(&x, label).unwrap();
             for (i, g) in own.gradient.iter().zip(&gradient) {
-                prop_assert!(i.hi - i.lo <= 1e-11 * (1.0 + g.abs() + 65536.0 * f64::from(u8::from(head == Head::ReluEps))));
+                let reciprocals = 65536.0 * f64::from(u8::from(head == Head::ReluEps));
+                prop_assert!(i.hi - i.lo <= 1e-11 * (1.0 + g.abs() + reciprocals));
                 prop_assert!(i.widen(1e-12 * (1.0 + g.abs())).contains(*g), "{i:?} {g}");
             }
         }

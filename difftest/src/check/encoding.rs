@@ -136,7 +136,8 @@ impl Check for Encodings<'_> {
         let summary = format!("{} constants{data} as the specification promises", self.constants);
         let failure = self.broken.map(|(place, what)| {
             format!(
-                "FAIL encoding   {place}: {what}\n  all sides are given this number, so no comparison between them can see it\n  again: {}",
+                "FAIL encoding   {place}: {what}\n  all sides are given this number, so no comparison between them can \
+                 see it\n  again: {}",
                 self.config.command("--steps 1")
             )
         });

@@ -93,14 +93,16 @@ pub fn judge(to: PartyId, received: &[Received], threshold: f64) -> Judged {
         // One of n words is equal by chance with probability n 2^-64.
         note(equal as f64 * ((n.max(1) as f64).log2() - 64.0), &|| {
             format!(
-                "{}: {equal} of {n} words do not depend on the randomness that the receiver lacks: their mask is missing or constant",
+                "{}: {equal} of {n} words do not depend on the randomness that the receiver lacks: their mask is \
+                 missing or constant",
                 whose()
             )
         });
         let balance = bit_balance(own);
         note(balance.log2_p, &|| {
             format!(
-                "{}: bit {} changes with the randomness that the receiver lacks in {} of {n} words: the mask is not uniform there",
+                "{}: bit {} changes with the randomness that the receiver lacks in {} of {n} words: the mask is not \
+                 uniform there",
                 whose(),
                 balance.bit,
                 balance.ones

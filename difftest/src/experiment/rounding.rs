@@ -79,7 +79,8 @@ impl Classes {
         let whole = statistics::coins(self.all());
         let (mean, deviation) = self.mean();
         let summary = format!(
-            "{} coins: mean error {mean:+.1e} +- {deviation:.0e} units, 2^{whole:.0}; least likely of {} classes 2^{:.0}; fails below 2^{threshold:.0}",
+            "{} coins: mean error {mean:+.1e} +- {deviation:.0e} units, 2^{whole:.0}; least likely of {} classes \
+             2^{:.0}; fails below 2^{threshold:.0}",
             self.all().count(),
             2 * CLASSES,
             least.0

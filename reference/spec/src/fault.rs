@@ -36,7 +36,8 @@ macro_rules! catalogue {
 
 catalogue! {
     RateDoubled, "spec-rate", "learning rate / batch", "the learning rate is encoded at twice its value, for all sides";
-    BatchDivisor, "spec-batch", "learning rate / batch", "the gradient is divided by one row more than the batch has, for all sides";
+    BatchDivisor, "spec-batch", "learning rate / batch", "the gradient is divided by one row more than the batch has, \
+        for all sides";
     MomentumHalved, "spec-momentum", "momentum", "the momentum is encoded at half its value, for all sides";
     EpsilonDoubled, "spec-epsilon", "epsilon", "epsilon is encoded at twice its value, for all sides";
     Log2E, "spec-log2e", "log2 e", "log2 e is encoded with three digits only, for all sides";

@@ -97,7 +97,8 @@ impl TrainSpec {
         let pairs = self.sgd.batch as u64 * classes * classes;
         if self.head == Head::Softmax && pairs > Self::MOST_PAIRS {
             return Err(SpecError(format!(
-                "softmax compares every two classes: {} rows of {classes} are too many; rows times classes squared may be {}",
+                "softmax compares every two classes: {} rows of {classes} are too many; rows times classes squared may \
+                 be {}",
                 self.sgd.batch,
                 Self::MOST_PAIRS
             )));

@@ -132,7 +132,9 @@ mod tests {
     proptest! {
         #[test]
         fn a_product_is_the_exact_one_modulo_2_64(
-            (n, k, m) in (0usize..5, 1usize..6, 1usize..6), bits in 1u32..62, seed in prop::collection::vec(any::<i64>(), 65),
+            (n, k, m) in (0usize..5, 1usize..6, 1usize..6),
+            bits in 1u32..62,
+            seed in prop::collection::vec(any::<i64>(), 65),
         ) {
             let at = |base: usize, i: usize| seed[(base + i) % seed.len()] >> (63 - bits);
             let x = matrix(n, k, (0..n * k).map(|i| at(0, i)).collect());

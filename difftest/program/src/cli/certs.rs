@@ -9,8 +9,10 @@ use std::path::PathBuf;
 /// Flags of `difftest certs`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Writes into DIR: authority.pem and authority.key (keep the key offline), and for each party and the client a \
-certificate, a key, and a file: party0.toml to party2.toml for `difftest party`, hosts.toml for `--parties`. Give each machine its own key and no \
+    after_help = "Writes into DIR: authority.pem and authority.key (keep the key offline), and for each party and the \
+        client a \
+certificate, a key, and a file: party0.toml to party2.toml for `difftest party`, hosts.toml for `--parties`. Give each \
+machine its own key and no \
 other. Existing files are never replaced."
 )]
 pub struct Args {
@@ -35,7 +37,8 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let issuance = issue(args.days).map_err(PartiesError::from)?;
     write_all(&args.folder, &issuance, &addresses, false)?;
     print(&format!(
-        "{}: certificates for party0.difftest, party1.difftest, party2.difftest and client.difftest, valid for {} days\n",
+        "{}: certificates for party0.difftest, party1.difftest, party2.difftest and client.difftest, valid for {} \
+         days\n",
         args.folder.display(),
         args.days
     ))?;

@@ -89,7 +89,8 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     })?;
     let n = matrix.faults.len();
     print(&format!(
-        "{} of {n} found; {} of {n} with the right place and cause; {} of {n} by lock-step training alone within {} steps\n",
+        "{} of {n} found; {} of {n} with the right place and cause; {} of {n} by lock-step training alone within {} \
+         steps\n",
         matrix.detected,
         matrix.explained,
         matrix.faults.iter().filter(|r| r.training.is_some()).count(),

@@ -28,9 +28,12 @@ enum Side {
 /// Flags of `difftest head`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Input:  {\"logits\": [[2.0, -1.0, 0.3], ...], \"labels\": [0, ...]}, rows of the same class count, 2 or more\n\
-Output: {\"schema\": 2, \"rows\": [{\"real\": {\"probabilities\", \"loss\", \"gradient\"}, \"integer\": .., \"secure\": .., \"bound\": [..], \"ambiguous\": [..]}]}\n\
-bound: largest possible |secure - real| of each gradient element; ambiguous: it jumps with a comparison that rounding may turn;\n\
+    after_help = "Input:  {\"logits\": [[2.0, -1.0, 0.3], ...], \"labels\": [0, ...]}, rows of the same class count, 2 \
+        or more\n\
+Output: {\"schema\": 2, \"rows\": [{\"real\": {\"probabilities\", \"loss\", \"gradient\"}, \"integer\": .., \
+\"secure\": .., \"bound\": [..], \"ambiguous\": [..]}]}\n\
+bound: largest possible |secure - real| of each gradient element; ambiguous: it jumps with a comparison that rounding \
+may turn;\n\
 loss: null where the head has none or it is infinite."
 )]
 pub struct Args {

@@ -75,7 +75,8 @@ struct Run {
     #[arg(long, value_delimiter = ',', default_value = "1,2,3")]
     layers: Vec<usize>,
     /// Output heads
-    #[arg(long, value_delimiter = ',', value_parser = parse_head, default_value = "softmax,relu-prob,relu-prob-cut,relu-grad,relu-eps")]
+    #[arg(long, value_delimiter = ',', value_parser = parse_head,
+        default_value = "softmax,relu-prob,relu-prob-cut,relu-grad,relu-eps")]
     heads: Vec<Head>,
     /// Roundings of truncations
     #[arg(long, value_delimiter = ',', value_parser = parse_rounding, default_value = "prob,nearest")]
@@ -84,7 +85,8 @@ struct Run {
     #[arg(long, default_value_t = 20)]
     epochs: usize,
     /// Sides
-    #[arg(long, value_delimiter = ',', value_parser = one_of(&Side::ALL, Side::name), default_value = "secure,integer,real")]
+    #[arg(long, value_delimiter = ',', value_parser = one_of(&Side::ALL, Side::name),
+        default_value = "secure,integer,real")]
     sides: Vec<Side>,
     /// Seeds of batches and initial weights, and of the integer model's coins
     #[arg(long, value_delimiter = ',', default_value = "1")]

@@ -14,7 +14,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Flags of `difftest party`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "`difftest certs DIR` writes the file. The party prints one line when it listens, and logs one line for each session on \
+    after_help = "`difftest certs DIR` writes the file. The party prints one line when it listens, and logs one line \
+        for each session on \
 standard error."
 )]
 pub struct Args {

@@ -17,8 +17,10 @@ const LAYERS: usize = 2;
 /// Flags of `difftest time`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Epochs of both sides run in turn in this process, without checks. With two or more, the first warms up and is not counted.\n\
-A run is called clean if five or more epochs count and other work on the machine took no more than a tenth of a core; else quote processor time only.\n\
+    after_help = "Epochs of both sides run in turn in this process, without checks. With two or more, the first warms \
+        up and is not counted.\n\
+A run is called clean if five or more epochs count and other work on the machine took no more than a tenth of a core; \
+else quote processor time only.\n\
 `taskset -c 0 difftest time` measures one core. SECURE_KERNEL chooses the matrix kernel.\n\
 The projections add latency and bandwidth to the measured computation; nothing is sent over such a network."
 )]

@@ -38,11 +38,15 @@ pub fn comparison(report: &Report) -> String {
 
     if !report.tensors.is_empty() {
         page.heading("Tensors");
-        page.paragraph("Errors of the fixed-point sides against f64, and their proven bounds, in units of 2^-f. The bar is the largest part of its bound that an element uses.");
+        page.paragraph("Errors of the fixed-point sides against f64, and their proven bounds, in units of 2^-f. The \
+            bar is the largest part of its bound that an element uses.");
         page.paragraph(
-            "An element is ambiguous if it jumps with a comparison whose operand is within its bound of the threshold, so that rounding may turn it: a \
-             ReLU's input near 0, a logit near a threshold. It must agree with one of the two outcomes, and is in no error and no bound of its row, for its \
-             distance is that of the two outcomes and not of rounding. What is computed from it has bounds that hold for both, which is why they are wide there.",
+            "An element is ambiguous if it jumps with a comparison whose operand is within its bound of the threshold, \
+             so that rounding may turn it: a \
+             ReLU's input near 0, a logit near a threshold. It must agree with one of the two outcomes, and is in no \
+             error and no bound of its row, for its \
+             distance is that of the two outcomes and not of rounding. What is computed from it has bounds that hold \
+             for both, which is why they are wide there.",
         );
         let mut table = Table::new(
             "Every probed tensor, all steps.",
@@ -113,7 +117,8 @@ pub fn comparison(report: &Report) -> String {
 fn training(page: &mut Page, report: &Report) {
     page.heading("Training watch");
     let mut table = Table::new(
-        "Losses, and what of the range and of the network is in use. An update vanishes below 2^-f; a velocity is stuck where rounding keeps it from decaying.",
+        "Losses, and what of the range and of the network is in use. An update vanishes below 2^-f; a velocity is \
+         stuck where rounding keeps it from decaying.",
         [
             "side",
             "verdict",
@@ -162,7 +167,8 @@ fn curves(page: &mut Page, report: &Report) {
         "Drift of the weights",
         "RMS weight difference",
         true,
-        "Root mean square difference of all weights against steps: real to secure, and the noise floor, one secure run to another with other coins.",
+        "Root mean square difference of all weights against steps: real to secure, and the noise floor, one secure run \
+         to another with other coins.",
         vec![
             line("drift: real to secure", 1, |p| Some(p.drift)),
             line("noise floor: secure to secure with other coins", 2, |p| Some(p.noise)),
@@ -179,7 +185,8 @@ fn curves(page: &mut Page, report: &Report) {
         "Accuracy",
         "accuracy, %",
         false,
-        "Part of the first test rows that is classified correctly against steps, by the real and by the secure weights.",
+        "Part of the first test rows that is classified correctly against steps, by the real and by the secure \
+         weights.",
         vec![line("real", 1, |p| Some(100.0 * p.accuracy.0)), line("secure", 2, |p| Some(100.0 * p.accuracy.1))],
     );
     if report.curve.is_empty() {
@@ -187,7 +194,8 @@ fn curves(page: &mut Page, report: &Report) {
     }
     page.heading("Curves");
     page.paragraph(
-        "Drift is judged beside the noise floor: where two secure runs that differ in their coins alone are as far apart as the secure and the real one, \
+        "Drift is judged beside the noise floor: where two secure runs that differ in their coins alone are as far \
+         apart as the secure and the real one, \
          the coins explain the distance. The legend of each row of charts stands above it.",
     );
     for plots in [vec![drift], vec![loss, accuracy]] {
@@ -214,7 +222,8 @@ fn causes(page: &mut Page, report: &Report) {
     columns.extend(Cause::ALL.map(Cause::name));
     let mut table = Table {
         caption: format!(
-            "Largest part of a difference between the secure and the real side that each cause explains, in units of 2^-{f}. The parts of an element add up to \
+            "Largest part of a difference between the secure and the real side that each cause explains, in units of \
+             2^-{f}. The parts of an element add up to \
              its difference, with signs; ambiguous elements are in here, under the cause branch."
         ),
         columns: columns.into_iter().map(String::from).collect(),

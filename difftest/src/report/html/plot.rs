@@ -90,7 +90,8 @@ impl Plot {
         }
         let id = self.id();
         let labelled = format!(
-            "<svg role=\"img\" aria-labelledby=\"{id}t {id}d\"><title id=\"{id}t\">{}</title><desc id=\"{id}d\">{}</desc>",
+            "<svg role=\"img\" aria-labelledby=\"{id}t {id}d\"><title id=\"{id}t\">{}</title><desc \
+             id=\"{id}d\">{}</desc>",
             escape(&self.title),
             escape(&self.description)
         );
@@ -164,7 +165,8 @@ pub fn legend(plots: &[Plot]) -> String {
     let item = |(name, stroke): (&String, Stroke)| {
         let hex = stroke.hex();
         format!(
-            "<li><svg viewBox=\"0 0 36 12\" aria-hidden=\"true\"><line x1=\"0\" y1=\"6\" x2=\"36\" y2=\"6\" stroke-width=\"3\" \
+            "<li><svg viewBox=\"0 0 36 12\" aria-hidden=\"true\"><line x1=\"0\" y1=\"6\" x2=\"36\" y2=\"6\" \
+             stroke-width=\"3\" \
              stroke=\"{hex}\"/></svg> {} {}</li>",
             stroke.colour,
             escape(name)
