@@ -50,37 +50,7 @@ macro_rules! faulty {
 }
 pub(crate) use faulty;
 
-macro_rules! catalogue {
-    ($($fault:ident, $name:literal, $place:literal, $what:literal;)*) => {
-        /// A fault of the catalogue.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Fault {
-            $(#[doc = $what] $fault,)*
-        }
-
-        impl Fault {
-            /// The whole catalogue.
-            pub const ALL: &[Fault] = &[$(Fault::$fault,)*];
-
-            /// Its name on the command line.
-            pub const fn name(self) -> &'static str {
-                match self { $(Fault::$fault => $name,)* }
-            }
-
-            /// The protocol or layer that it breaks.
-            pub const fn place(self) -> &'static str {
-                match self { $(Fault::$fault => $place,)* }
-            }
-
-            /// What goes wrong, in one line.
-            pub const fn description(self) -> &'static str {
-                match self { $(Fault::$fault => $what,)* }
-            }
-        }
-    };
-}
-
-catalogue! {
+spec::fault_catalogue! {
     SeedFixed, "seed-fixed", "prg", "the parties' seeds are a constant instead of fresh randomness";
     StreamReused, "stream-reused", "prg", "every protocol call draws the same words of a stream";
     StreamNarrow, "stream-narrow", "prg", "masks have 32 random bits instead of 64";
@@ -155,35 +125,6 @@ catalogue! {
     StaleBatch, "stale-batch", "train", "the last batch of a run finds the images of the batch before in its buffer";
 }
 
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-#[cfg(feature = "faults")]
-pub use selection::plant;
-#[cfg(feature = "faults")]
-pub(crate) use selection::planted;
-
-#[cfg(feature = "faults")]
-mod selection {
-    use super::Fault;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    /// 0: none; k + 1: the k-th fault.
-    static PLANTED: AtomicUsize = AtomicUsize::new(0);
-
-    /// Plants one fault in the whole process, or none. Set it before the parties start.
-    pub fn plant(fault: Option<Fault>) {
-        PLANTED.store(fault.map_or(0, |f| f as usize + 1), Ordering::SeqCst);
-    }
-
-    pub(crate) fn planted(fault: Fault) -> bool {
-        PLANTED.load(Ordering::Relaxed) == fault as usize + 1
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,8 +134,6 @@ mod tests {
         assert!(Fault::ALL.len() >= 40);
         let names: std::collections::BTreeSet<_> = Fault::ALL.iter().map(|f| f.name()).collect();
         assert_eq!(names.len(), Fault::ALL.len());
-        assert!(Fault::ALL.iter().all(|&f| !f.description().is_empty()));
-        #[cfg(feature = "faults")]
-        assert!(Fault::ALL.iter().all(|&f| !planted(f)));
+        assert!(Fault::ALL.iter().all(|&f| !planted(f) && !f.description().is_empty()));
     }
 }
