@@ -6,7 +6,8 @@ use difftest::config;
 use difftest::error::ConfigError;
 use crate::error::Error;
 use difftest::output;
-use difftest::trace::{TraceFile, record};
+use difftest::run::record;
+use difftest::trace::TraceFile;
 use std::path::PathBuf;
 
 /// Flags of `difftest export-trace`.
