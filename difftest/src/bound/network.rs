@@ -88,11 +88,27 @@ pub fn gradients(
     labels: &[usize],
     real: &Tensors<f64>,
 ) -> Result<Bounds, SpecError> {
-    let layers = start.len();
     let mut bounds = Bounds::new();
     let magnitude: Vec<_> = start.iter().map(|l| l.weights.mapv(f64::abs)).collect();
+    let inputs = forward((spec, errors), (start, &magnitude), x, real, &mut bounds);
+    head((spec, errors), labels, real, &mut bounds);
+    backward(errors, (start, &magnitude), &inputs, real, &mut bounds);
+    Ok(bounds)
+}
 
-    // Forward. Pixels are exact from f = 8 on; below that each is encoded, which keeps what is a whole number of units.
+/// Magnitudes and radii of a layer's input, both (batch, in) and real.
+type Input = (Array2<f64>, Array2<f64>);
+
+/// Pre-activations, activations and logits. Returns the input of every layer.
+fn forward(
+    (spec, errors): (&TrainSpec, &Errors),
+    (start, magnitude): (&[LayerValues], &[Array2<f64>]),
+    x: &Array2<f64>,
+    real: &Tensors<f64>,
+    bounds: &mut Bounds,
+) -> Vec<Input> {
+    let layers = start.len();
+    // Pixels are exact from f = 8 on; below that each is encoded, which keeps what is a whole number of units.
     let units = spec.fixed.one() as f64;
     let encode = |v: f64| if (v * units).fract() == 0.0 { 0.0 } else { errors.encode };
     let mut inputs = vec![(x.mapv(f64::abs), x.mapv(encode))];
@@ -118,13 +134,21 @@ pub fn gradients(
         bounds.insert(ProbePoint::PreActivation(l), certain(dz));
         bounds.insert(ProbePoint::Activation(l), certain(activation));
     }
+    inputs
+}
 
-    head((spec, errors), labels, real, &mut bounds);
-
-    // Backward: dG and |G| of the layer at hand.
+/// Gradients of weights, biases and activations, from the last layer to the first.
+fn backward(
+    errors: &Errors,
+    (start, magnitude): (&[LayerValues], &[Array2<f64>]),
+    inputs: &[Input],
+    real: &Tensors<f64>,
+    bounds: &mut Bounds,
+) {
+    let (layers, batch) = (start.len(), inputs[0].0.nrows());
+    // |G| and dG of the layer at hand.
     let mut g_abs = real[&ProbePoint::HeadGradient].mapv(f64::abs);
     let mut dg = bounds[&ProbePoint::HeadGradient].radius.clone();
-    let batch = x.nrows();
     for l in (1..=layers).rev() {
         let (x_abs, dx) = &inputs[l - 1];
         let dg_wide = &dg + &(&g_abs * gamma(batch + 2));
@@ -149,8 +173,6 @@ pub fn gradients(
         dg = masked.radius.clone();
         bounds.insert(ProbePoint::ActivationGradient(l - 1), masked);
     }
-
-    Ok(bounds)
 }
 
 /// The radius of a truncated sum of products whose error before truncation is `sum`: where that is 0 every product is,
@@ -280,6 +302,73 @@ fn head((spec, errors): (&TrainSpec, &Errors), labels: &[usize], real: &Tensors<
     bounds.extend(parts.into_iter().map(|p| p.0).zip(out));
 }
 
+/// The rules of an update, element by element. All numbers are real.
+struct UpdateRules {
+    /// The learning rate of the real side, divided by the batch.
+    rate: f64,
+    /// The largest encoded rate.
+    coded_rate: f64,
+    momentum: f64,
+    /// How far the encoded rate and momentum may be off.
+    rate_off: f64,
+    momentum_off: f64,
+    /// Error of the velocity's truncation, at the velocity's scale.
+    velocity_truncation: f64,
+    /// Error of the truncation that brings a velocity to the weights' scale; 0 if there is none.
+    weight_truncation: f64,
+    /// f64: v' = momentum v - rate dW is at most six roundings from exact, w' one more.
+    g: f64,
+}
+
+impl UpdateRules {
+    fn new(spec: &TrainSpec, errors: &Errors) -> Result<Self, SpecError> {
+        let (rate, momentum) = (encoding::rate(spec)?, encoding::momentum(spec)?);
+        let extra_bits = spec.sgd.extra_velocity_bits;
+        Ok(UpdateRules {
+            rate: rate.real,
+            coded_rate: rate.promised(),
+            momentum: spec.sgd.momentum,
+            rate_off: rate.slack(),
+            momentum_off: momentum.slack(),
+            velocity_truncation: errors.truncate * 2f64.powi(-(extra_bits as i32)),
+            weight_truncation: if extra_bits > 0 { errors.truncate } else { 0.0 },
+            g: gamma(8),
+        })
+    }
+
+    /// The radius of a velocity that was `v`, from a gradient with the given radius.
+    fn velocity(&self, v: f64, gradient: f64, radius: f64) -> f64 {
+        if v == 0.0 && gradient == 0.0 && radius == 0.0 {
+            return 0.0;
+        }
+        let product = self.rate * gradient.abs();
+        let kept = self.momentum * v.abs();
+        let encodings = v.abs() * self.momentum_off + gradient.abs() * self.rate_off;
+        let value = encodings + self.coded_rate * radius + self.velocity_truncation;
+        outward(value + self.g * (product + kept), 4)
+    }
+
+    /// The radius of a weight that was `w`, from its new velocity `v` with the given radius.
+    fn weight(&self, w: f64, v: f64, radius: f64) -> f64 {
+        if v == 0.0 && radius == 0.0 {
+            return 0.0;
+        }
+        outward(radius + self.weight_truncation + self.g * (w.abs() + v.abs()), 4)
+    }
+}
+
+/// The tensors of a layer that an update changes, each as its gradient, velocity and value, with velocity and value
+/// before the update.
+fn updated(l: usize, layer: &LayerValues) -> [(ProbePoint, ProbePoint, ProbePoint, Array2<f64>, Array2<f64>); 2] {
+    let row = |v: &ndarray::Array1<f64>| v.clone().insert_axis(Axis(0));
+    let (v, w) = (layer.weight_velocity.clone(), layer.weights.clone());
+    let (vb, b) = (row(&layer.bias_velocity), row(&layer.bias));
+    [
+        (ProbePoint::WeightGradient(l), ProbePoint::WeightVelocity(l), ProbePoint::Weights(l), v, w),
+        (ProbePoint::BiasGradient(l), ProbePoint::BiasVelocity(l), ProbePoint::Bias(l), vb, b),
+    ]
+}
+
 /// Section 12. All four tensors of every layer.
 fn update(
     spec: &TrainSpec,
@@ -288,54 +377,14 @@ fn update(
     errors: &Errors,
     bounds: &mut Bounds,
 ) -> Result<(), SpecError> {
-    let (rate_encoding, momentum_encoding) = (encoding::rate(spec)?, encoding::momentum(spec)?);
-    let (rate, coded_rate) = (rate_encoding.real, rate_encoding.promised());
-    let (rate_off, momentum_off) = (rate_encoding.slack(), momentum_encoding.slack());
-    let extra_bits = spec.sgd.extra_velocity_bits;
-    let extra = 2f64.powi(-(extra_bits as i32));
-    // f64: v' = momentum v - rate dW is at most six roundings from exact, w' one more.
-    let g = gamma(8);
-    let velocity_rule = |v: f64, gradient: f64, radius: f64| {
-        if v == 0.0 && gradient == 0.0 && radius == 0.0 {
-            return 0.0;
-        }
-        let product = rate * gradient.abs();
-        let kept = spec.sgd.momentum * v.abs();
-        let value = v.abs() * momentum_off + gradient.abs() * rate_off + coded_rate * radius + errors.truncate * extra;
-        outward(value + g * (product + kept), 4)
-    };
-    let weight_truncation = if extra_bits > 0 { errors.truncate } else { 0.0 };
-    let weight_rule = |w: f64, v: f64, radius: f64| {
-        if v == 0.0 && radius == 0.0 {
-            return 0.0;
-        }
-        outward(radius + weight_truncation + g * (w.abs() + v.abs()), 4)
-    };
-
+    let rules = UpdateRules::new(spec, errors)?;
     for (l, layer) in (1..).zip(start) {
-        let row = |v: &ndarray::Array1<f64>| v.clone().insert_axis(Axis(0));
-        let tensors = [
-            (
-                ProbePoint::WeightGradient(l),
-                ProbePoint::WeightVelocity(l),
-                ProbePoint::Weights(l),
-                layer.weight_velocity.clone(),
-                layer.weights.clone(),
-            ),
-            (
-                ProbePoint::BiasGradient(l),
-                ProbePoint::BiasVelocity(l),
-                ProbePoint::Bias(l),
-                row(&layer.bias_velocity),
-                row(&layer.bias),
-            ),
-        ];
-        for (gradient, velocity, value, v, w) in tensors {
+        for (gradient, velocity, value, v, w) in updated(l, layer) {
             let dv = Zip::from(&v)
                 .and(&real[&gradient])
                 .and(&bounds[&gradient].radius)
-                .map_collect(|&v, &gradient, &r| velocity_rule(v, gradient, r));
-            let dw = Zip::from(&w).and(&real[&velocity]).and(&dv).map_collect(|&w, &v, &r| weight_rule(w, v, r));
+                .map_collect(|&v, &gradient, &r| rules.velocity(v, gradient, r));
+            let dw = Zip::from(&w).and(&real[&velocity]).and(&dv).map_collect(|&w, &v, &r| rules.weight(w, v, r));
             bounds.insert(velocity, certain(dv));
             bounds.insert(value, certain(dw));
         }

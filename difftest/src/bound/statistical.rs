@@ -160,74 +160,12 @@ pub fn step(
     if spec.rounding != Rounding::Probabilistic {
         return Ok(None);
     }
-    let errors = Errors::new(spec.rounding, spec.fixed);
-    let coin = errors.unit / 2.0;
-    let layers = start.len();
-    let radius_of = |point: &ProbePoint| &worst[point].radius;
-    let magnitude: Vec<_> = start.iter().map(|l| l.weights.mapv(f64::abs)).collect();
-    let mut radii = Radii::new();
-
-    // (|X|, split, worst case) of every layer's input.
-    let mut data = Split::zero(x.dim());
-    data.fixed.fill(if spec.fixed.fraction_bits >= 8 { 0.0 } else { errors.encode });
-    let mut inputs = vec![(x.mapv(f64::abs), data)];
-    for l in 1..=layers {
-        let (x_abs, input) = &inputs[l - 1];
-        let mut z = input.product(magnitude[l - 1].view(), coin);
-        let point = if l == layers { ProbePoint::Logits } else { ProbePoint::PreActivation(l) };
-        if l == 1 && spec.fixed.fraction_bits >= 8 {
-            // All but one truncation of the worst case is f64's own.
-            z.fixed = radius_of(&point).mapv(|r| (r - errors.truncate).max(0.0) + 4.0 * f64::EPSILON * r);
-        } else {
-            let g = gamma(x_abs.ncols() + 2);
-            let bias = start[l - 1].bias.mapv(|b| g * b.abs());
-            z.fixed += &(x_abs.dot(&magnitude[l - 1]) * g);
-            z.fixed += &bias;
-        }
-        radii.insert(point, z.radius(radius_of(&point), factor));
-        if l < layers {
-            let (pre, after) = (ProbePoint::PreActivation(l), ProbePoint::Activation(l));
-            let active = z.masked(&real[&pre], radius_of(&pre), radius_of(&after));
-            radii.insert(after, active.radius(radius_of(&after), factor));
-            inputs.push((real[&after].mapv(f64::abs), active));
-        } else {
-            inputs.push((Array2::zeros((0, 0)), z));
-        }
-    }
-    let logits = inputs.pop().expect("pushed above").1;
-
-    let mut g = head(spec, labels, real, &logits, worst);
-    let mut gradient = ProbePoint::HeadGradient;
-    radii.insert(gradient, g.radius(radius_of(&gradient), factor));
-    let mut updates = Vec::new();
-    for l in (1..=layers).rev() {
-        let (x_abs, input) = &inputs[l - 1];
-        let g_abs = real[&gradient].mapv(f64::abs);
-        let rounding = gamma(x.nrows() + 2);
-        let g_fixed = &g.fixed + &(&g_abs * rounding);
-        let g_squared = g.squared();
-        let mut dw_fixed = x_abs.t().dot(&g_fixed);
-        let mut dw_deviation = x_abs.mapv(|v| v * v).t().dot(&g_squared).mapv(f64::sqrt);
-        let exact_input = l == 1 && spec.fixed.fraction_bits >= 8;
-        if !exact_input {
-            let r_x = if l == 1 { &input.fixed } else { radius_of(&ProbePoint::Activation(l - 1)) };
-            dw_fixed += &input.fixed.t().dot(&g_abs);
-            dw_fixed += &r_x.t().dot(radius_of(&gradient));
-            dw_deviation += &input.squared().t().dot(&g_abs.mapv(|v| v * v)).mapv(f64::sqrt);
-        }
-        let row = |t: &Array2<f64>| t.sum_axis(Axis(0)).insert_axis(Axis(0));
-        updates.push((l, (dw_fixed, dw_deviation.mapv(|s| s * s)), (row(&g_fixed), row(&g_squared))));
-        if l > 1 {
-            let below = ProbePoint::ActivationGradient(l - 1);
-            let pre = ProbePoint::PreActivation(l - 1);
-            let mut next = g.product(magnitude[l - 1].t(), coin);
-            next.fixed += &(g_abs.dot(&magnitude[l - 1].t()) * gamma(g_abs.ncols() + 2));
-            g = next.masked(&real[&pre], radius_of(&pre), radius_of(&below));
-            radii.insert(below, g.radius(radius_of(&below), factor));
-            gradient = below;
-        }
-    }
-    for (l, weights, biases) in updates {
+    let mut walk = Walk::new(spec, start, real, worst, factor);
+    let (inputs, logits) = walk.forward(x);
+    let head = head(spec, labels, real, &logits, worst);
+    let gradients = walk.backward(&inputs, head);
+    let Walk { mut radii, .. } = walk;
+    for (l, weights, biases) in gradients {
         let layer = &start[l - 1];
         let row = |v: &ndarray::Array1<f64>| v.clone().insert_axis(Axis(0));
         let w = (ProbePoint::WeightGradient(l), ProbePoint::WeightVelocity(l), ProbePoint::Weights(l));
@@ -236,6 +174,140 @@ pub fn step(
         update(spec, b, (&row(&layer.bias_velocity), &row(&layer.bias)), biases, (real, worst, factor), &mut radii)?;
     }
     Ok(Some(radii))
+}
+
+/// Magnitudes of a layer's input, (batch, in), real, and its error.
+type Input = (Array2<f64>, Split);
+
+/// `fixed` and the square of the deviation of every element of a gradient.
+type Sum = (Array2<f64>, Array2<f64>);
+
+/// A walk through the layers of one step.
+struct Walk<'a> {
+    spec: &'a TrainSpec,
+    start: &'a [LayerValues],
+    real: &'a Tensors<f64>,
+    worst: &'a Bounds,
+    /// Deviations that each element keeps.
+    factor: f64,
+    errors: Errors,
+    /// Deviation of one coin, real.
+    coin: f64,
+    /// Magnitudes of the weights of every layer.
+    magnitude: Vec<Array2<f64>>,
+    radii: Radii,
+}
+
+impl<'a> Walk<'a> {
+    fn new(
+        spec: &'a TrainSpec,
+        start: &'a [LayerValues],
+        real: &'a Tensors<f64>,
+        worst: &'a Bounds,
+        factor: f64,
+    ) -> Self {
+        let errors = Errors::new(spec.rounding, spec.fixed);
+        let magnitude = start.iter().map(|l| l.weights.mapv(f64::abs)).collect();
+        let coin = errors.unit / 2.0;
+        Walk { spec, start, real, worst, factor, errors, coin, magnitude, radii: Radii::new() }
+    }
+
+    /// The worst case of a tensor.
+    fn worst(&self, point: ProbePoint) -> &'a Array2<f64> {
+        &self.worst[&point].radius
+    }
+
+    /// Keeps the radii of a tensor.
+    fn keep(&mut self, point: ProbePoint, error: &Split) {
+        let radius = error.radius(self.worst(point), self.factor);
+        self.radii.insert(point, radius);
+    }
+
+    /// Whether the pixels are exact.
+    fn exact_pixels(&self) -> bool {
+        self.spec.fixed.fraction_bits >= 8
+    }
+
+    /// Forward: the input of every layer, and the logits.
+    fn forward(&mut self, x: &Array2<f64>) -> (Vec<Input>, Split) {
+        let layers = self.start.len();
+        let mut data = Split::zero(x.dim());
+        data.fixed.fill(if self.exact_pixels() { 0.0 } else { self.errors.encode });
+        let mut inputs = vec![(x.mapv(f64::abs), data)];
+        for l in 1..layers {
+            let z = self.pre_activation(l, &inputs[l - 1]);
+            let (pre, after) = (ProbePoint::PreActivation(l), ProbePoint::Activation(l));
+            self.keep(pre, &z);
+            let active = z.masked(&self.real[&pre], self.worst(pre), self.worst(after));
+            self.keep(after, &active);
+            inputs.push((self.real[&after].mapv(f64::abs), active));
+        }
+        let logits = self.pre_activation(layers, &inputs[layers - 1]);
+        self.keep(ProbePoint::Logits, &logits);
+        (inputs, logits)
+    }
+
+    /// The pre-activations of layer `l`, those of the last layer being the logits.
+    fn pre_activation(&self, l: usize, (x_abs, input): &Input) -> Split {
+        let magnitude = &self.magnitude[l - 1];
+        let mut z = input.product(magnitude.view(), self.coin);
+        if l == 1 && self.exact_pixels() {
+            let point = if l == self.start.len() { ProbePoint::Logits } else { ProbePoint::PreActivation(l) };
+            // All but one truncation of the worst case is f64's own.
+            let own = |r: f64| (r - self.errors.truncate).max(0.0) + 4.0 * f64::EPSILON * r;
+            z.fixed = self.worst(point).mapv(own);
+        } else {
+            let g = gamma(x_abs.ncols() + 2);
+            let bias = self.start[l - 1].bias.mapv(|b| g * b.abs());
+            z.fixed += &(x_abs.dot(magnitude) * g);
+            z.fixed += &bias;
+        }
+        z
+    }
+
+    /// Backward, from the head's gradient `g`: the gradients of weights and biases of every layer, last layer first.
+    fn backward(&mut self, inputs: &[Input], mut g: Split) -> Vec<(usize, Sum, Sum)> {
+        let mut gradient = ProbePoint::HeadGradient;
+        self.keep(gradient, &g);
+        let mut sums = Vec::new();
+        for l in (1..=self.start.len()).rev() {
+            let g_abs = self.real[&gradient].mapv(f64::abs);
+            let (weights, biases) = self.gradients(l, &inputs[l - 1], &g, (gradient, &g_abs));
+            sums.push((l, weights, biases));
+            if l > 1 {
+                let (below, pre) = (ProbePoint::ActivationGradient(l - 1), ProbePoint::PreActivation(l - 1));
+                let transposed = self.magnitude[l - 1].t();
+                let mut next = g.product(transposed, self.coin);
+                next.fixed += &(g_abs.dot(&transposed) * gamma(g_abs.ncols() + 2));
+                g = next.masked(&self.real[&pre], self.worst(pre), self.worst(below));
+                self.keep(below, &g);
+                gradient = below;
+            }
+        }
+        sums
+    }
+
+    /// The gradients of weights and biases of layer `l` from `g`, the gradient of its output.
+    fn gradients(
+        &self,
+        l: usize,
+        (x_abs, input): &Input,
+        g: &Split,
+        (gradient, g_abs): (ProbePoint, &Array2<f64>),
+    ) -> (Sum, Sum) {
+        let g_fixed = &g.fixed + &(g_abs * gamma(x_abs.nrows() + 2));
+        let g_squared = g.squared();
+        let mut dw_fixed = x_abs.t().dot(&g_fixed);
+        let mut dw_deviation = x_abs.mapv(|v| v * v).t().dot(&g_squared).mapv(f64::sqrt);
+        if l > 1 || !self.exact_pixels() {
+            let r_x = if l == 1 { &input.fixed } else { self.worst(ProbePoint::Activation(l - 1)) };
+            dw_fixed += &input.fixed.t().dot(g_abs);
+            dw_fixed += &r_x.t().dot(self.worst(gradient));
+            dw_deviation += &input.squared().t().dot(&g_abs.mapv(|v| v * v)).mapv(f64::sqrt);
+        }
+        let row = |t: &Array2<f64>| t.sum_axis(Axis(0)).insert_axis(Axis(0));
+        ((dw_fixed, dw_deviation.mapv(|s| s * s)), (row(&g_fixed), row(&g_squared)))
+    }
 }
 
 /// Gradient, velocity and value of one tensor.

@@ -287,20 +287,31 @@ pub fn run<S: Trains>(
     let end = Ending { accuracy, chance: test.chance(), steps, epoch };
     let divergence = divergence.verdicts(&end);
     let last = ours.opened.last().unwrap_or(&ours.start);
-    let mut watch = SIDES.map(|side| Health::new(side, spec));
-    let opened = [None, Some(integer.parameters()?), Some(last.clone())];
-    for ((side, parameters), accuracy) in watch.iter_mut().zip(opened).zip(accuracy) {
-        side.opened(spec, &ours.start, &sample)?;
-        match parameters {
-            Some(parameters) => side.opened(spec, &parameters, &sample)?,
-            None => side.network(spec, real.network(), &sample)?,
-        }
-        side.accuracy = accuracy;
-    }
+    let watch = healths(spec, &ours.start, (&real, &integer.parameters()?, last), &sample, accuracy)?;
     let mut checks = judge.finish();
     checks.push(divergence::outcome(config, &divergence));
     let trained = Trained { steps: before.saturating_add(done as u32), real: real.layers(), shares: ours.shares };
     Ok(Findings { curve, checks, divergence, watch, accuracy: (accuracy[0], accuracy[2]), spent, steps: done, trained })
+}
+
+/// The health of every side's training: from its start and its last weights, on one sample.
+fn healths(
+    spec: &TrainSpec,
+    start: &Parameters,
+    (real, integer, secure): (&Real, &Parameters, &Parameters),
+    sample: &Batch,
+    accuracy: [f64; 3],
+) -> Result<[Health; 3], Error> {
+    let mut all = SIDES.map(|side| Health::new(side, spec));
+    for (side, accuracy) in all.iter_mut().zip(accuracy) {
+        side.opened(spec, start, sample)?;
+        side.accuracy = accuracy;
+    }
+    let [on_real, on_integer, on_secure] = &mut all;
+    on_real.network(spec, real.network(), sample)?;
+    on_integer.opened(spec, integer, sample)?;
+    on_secure.opened(spec, secure, sample)?;
+    Ok(all)
 }
 
 /// The plaintext sides of a run, beside what the secure runs opened.

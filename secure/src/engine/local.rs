@@ -2,7 +2,7 @@
 //! shares, behind an in-memory transport.
 //!
 //! They share no state: messages go through the transport, threads take pieces of one another's products
-//! ([`crate::pool`]) and memory that was emptied before ([`crate::buffer`]).
+//! (`pool.rs`) and memory that was emptied before ([`crate::buffer`]).
 
 use super::link::{Link, ThreadLink};
 use super::terms::{Terms, party_seed, run_party};
