@@ -1,8 +1,8 @@
 //! Faults of the specification itself that can be planted on purpose, to prove that a tester finds them.
 //!
 //! All sides of a comparison read the specification, so a fault in it makes no difference between them: only a check
-//! that computes from the real numbers alone can see it. A build without the feature `faults` cannot plant one: `planted`
-//! is then constantly false.
+//! that computes from the real numbers alone can see it. A build without the feature `faults` cannot plant one:
+//! `planted` is then constantly false.
 
 /// Makes a catalogue of faults: the type `Fault`, and the functions `planted` and, with the feature `faults` of the
 /// calling crate, `plant`. Each line has the variant, the name on the command line, the place that is broken, and in

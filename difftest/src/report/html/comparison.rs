@@ -254,7 +254,8 @@ fn causes(page: &mut Page, report: &Report) {
     let mut table = Table {
         caption: format!(
             "Largest part of a difference between the secure and the real side that each cause explains, in units of \
-             2^-{f}. The parts of an element add up to its difference, with signs; ambiguous elements are in here, under the cause branch."
+             2^-{f}. The parts of an element add up to its difference, with signs; ambiguous elements are in here, \
+             under the cause branch."
         ),
         columns: columns.into_iter().map(String::from).collect(),
         rows: Vec::new(),
