@@ -29,6 +29,7 @@ mod exact;
 pub mod head;
 pub mod interval;
 pub mod network;
+pub mod row;
 pub mod statistical;
 
 use reference::spec::{FixedSpec, Rounding};

@@ -179,9 +179,9 @@ fn write(model: &Path, made: &Made, at: &mut dyn FnMut(&Path) -> Result<(), Erro
     let waiting = std::mem::take(&mut waiting.0);
     for ((holder, _), from) in made.parties.iter().zip(&waiting) {
         let to = holder.path(model);
-        at(&to).and_then(|()| std::fs::rename(from, &to).map_err(Error::file(&to))).map_err(|e| {
-            CheckpointError::NotRenamed { model: model.into(), kept: from.clone(), cause: Box::new(e) }
-        })?;
+        at(&to)
+            .and_then(|()| std::fs::rename(from, &to).map_err(Error::file(&to)))
+            .map_err(|e| CheckpointError::NotRenamed { model: model.into(), kept: from.clone(), cause: Box::new(e) })?;
     }
     output::sync_folder(model);
     clear(model);

@@ -57,7 +57,7 @@ impl Engine {
     /// # Errors
     /// A specification that cannot be carried out; a party that did not start.
     pub fn connect(spec: TrainSpec, seed: Option<u64>, record: bool, links: [Box<dyn Link>; 3]) -> Result<Self> {
-        spec.validate().map_err(|e| Error::misuse(e.0))?;
+        spec.validate().map_err(|e| Error::misuse(e.to_string()))?;
         Self::over(spec, seed, record, links, None)
     }
 

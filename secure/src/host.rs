@@ -192,7 +192,7 @@ impl Host {
     }
 
     fn register(&self, open: &Open) -> std::result::Result<(), String> {
-        open.spec.validate().map_err(|e| e.0)?;
+        open.spec.validate().map_err(|e| e.to_string())?;
         if open.seed.is_some() && !self.config.insecure_seeds {
             return Err("this party takes no seed from the client; set insecure_seeds = true for tests".into());
         }

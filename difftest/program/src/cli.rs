@@ -17,11 +17,11 @@ pub mod replay;
 pub mod time;
 pub mod training;
 
+use crate::error::Error;
 use crate::parties::files::HostsFile;
 use crate::parties::local::LocalParties;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use crate::error::Error;
 use difftest::error::Error as RunError;
 use difftest::terminal::{self, line, lines};
 use std::io::Write;

@@ -59,11 +59,9 @@ impl Error {
     pub fn code(&self) -> u8 {
         match self {
             Error::Run(cause) => code_of(cause),
-            Error::Flag(_)
-            | Error::Logits(_)
-            | Error::Settings(_)
-            | Error::Parties(_)
-            | Error::Document { .. } => BAD_INPUT,
+            Error::Flag(_) | Error::Logits(_) | Error::Settings(_) | Error::Parties(_) | Error::Document { .. } => {
+                BAD_INPUT
+            }
         }
     }
 

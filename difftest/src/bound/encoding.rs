@@ -69,7 +69,7 @@ const RATE_LIMIT: f64 = 1023.5;
 pub fn rate(spec: &TrainSpec) -> Result<Encoding, SpecError> {
     let units = spec.sgd.units(spec.fixed)?;
     let real = spec.sgd.learning_rate / spec.sgd.batch as f64;
-    let coded = units.rate as f64 * 2f64.powi(-(units.rate_bits as i32));
+    let coded = units.real_rate();
     // c >= 511.75 before it is rounded by half a unit, unless k is at its limit.
     let promise = (real / 1023.0).max(2f64.powi(-31));
     Ok(Encoding::nearest("learning rate / batch", real, coded, promise))
@@ -81,7 +81,7 @@ pub fn rate(spec: &TrainSpec) -> Result<Encoding, SpecError> {
 /// A momentum or a rate that cannot be encoded.
 pub fn momentum(spec: &TrainSpec) -> Result<Encoding, SpecError> {
     let units = spec.sgd.units(spec.fixed)?;
-    let coded = units.momentum as f64 * 2f64.powi(-(units.shift as i32));
+    let coded = units.real_momentum();
     let rate = spec.sgd.learning_rate / spec.sgd.batch as f64;
     // The k of the rate, one less where the logarithm leaves it in doubt.
     let bits = ((RATE_LIMIT / rate).log2() - 1e-9).floor().clamp(0.0, MOST_RATE_BITS);

@@ -15,8 +15,9 @@
 //! * a quotient q is off by q `inverse` + one truncation, a reciprocal likewise; q = 0 is exact, as is the constant -1.
 
 use super::interval::{Interval, down, sums_of_others, up};
+use super::row::HeadRow;
 use super::{Errors, encoding};
-use reference::spec::{Head, TrainSpec};
+use reference::spec::{Head, HeadPoint, TrainSpec};
 
 /// What is known of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,24 +30,8 @@ pub enum Decision {
     Either,
 }
 
-/// Enclosures of one row's tensors. What a head does not have is empty.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RowEnclosure {
-    /// The maximum, softmax only.
-    pub maximum: Vec<Interval>,
-    /// exp(x - max), softmax only.
-    pub exp: Vec<Interval>,
-    /// S or T.
-    pub sum: Vec<Interval>,
-    /// ReLU(x), or a x for `relu-prob-cut`.
-    pub positive: Vec<Interval>,
-    /// 1/S and 1/z.
-    pub reciprocal: Vec<Interval>,
-    /// p or q.
-    pub quotient: Vec<Interval>,
-    /// G.
-    pub gradient: Vec<Interval>,
-}
+/// Enclosures of one row's tensors.
+pub type RowEnclosure = HeadRow<Interval>;
 
 /// At most this many undecided comparisons of a row are split into branches; further ones are enclosed by their hull.
 pub const SPLIT: usize = 6;
@@ -241,30 +226,24 @@ impl HeadRules {
                 self.divided(Interval { lo: ratio.lo.max(0.0), hi: ratio.hi })
             })
             .collect();
-        RowEnclosure {
-            maximum: vec![maximum],
-            sum: vec![sum],
-            gradient: minus_one_hot(&quotient, label),
-            exp,
-            quotient,
-            positive: Vec::new(),
-            reciprocal: Vec::new(),
-        }
+        let gradient = minus_one_hot(&quotient, label);
+        let parts = [
+            (HeadPoint::Maximum, vec![maximum]),
+            (HeadPoint::Sum, vec![sum]),
+            (HeadPoint::Exp, exp),
+            (HeadPoint::Quotient, quotient),
+        ];
+        HeadRow::new(gradient, parts)
     }
 
     fn relu_grad(&self, x: &[Interval], label: usize) -> RowEnclosure {
         let positive: Vec<_> = x.iter().map(|b| b.relu()).collect();
         let others = sums_of_others(&positive);
         let quotient: Vec<_> = positive.iter().zip(&others).map(|(r, &o)| self.divided(r.share_of(o))).collect();
-        RowEnclosure {
-            sum: vec![positive.iter().fold(Interval::ZERO, |s, &v| s + v)],
-            gradient: minus_one_hot(&quotient, label),
-            positive,
-            quotient,
-            maximum: Vec::new(),
-            exp: Vec::new(),
-            reciprocal: Vec::new(),
-        }
+        let sum = positive.iter().fold(Interval::ZERO, |s, &v| s + v);
+        let gradient = minus_one_hot(&quotient, label);
+        let parts = [(HeadPoint::Sum, vec![sum]), (HeadPoint::Positive, positive), (HeadPoint::Quotient, quotient)];
+        HeadRow::new(gradient, parts)
     }
 
     /// relu-prob, relu-prob-cut, relu-eps: a / S - h / z, and -1 where the true logit is below the threshold (relu-eps:
@@ -310,15 +289,9 @@ impl HeadRules {
             // y r + e whatever the mask.
             z = x[label].relu() + regulariser;
         }
-        RowEnclosure {
-            sum: vec![sum],
-            reciprocal: vec![inverse_sum, self.divided(self.at_least_a_unit(z).reciprocal())],
-            gradient,
-            positive,
-            maximum: Vec::new(),
-            exp: Vec::new(),
-            quotient: Vec::new(),
-        }
+        let reciprocal = vec![inverse_sum, self.divided(self.at_least_a_unit(z).reciprocal())];
+        let parts = [(HeadPoint::Sum, vec![sum]), (HeadPoint::Reciprocal, reciprocal), (HeadPoint::Positive, positive)];
+        HeadRow::new(gradient, parts)
     }
 
     /// 1/T - 1/z for the true logit: z = x + e, T = z + o + (L - 1) e, at the corners, then two reciprocals' errors.

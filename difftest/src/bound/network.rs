@@ -31,12 +31,13 @@
 
 use super::head::{Decision, HeadRules, RowEnclosure};
 use super::interval::Interval;
+use super::row;
 use super::{Errors, encoding, gamma};
 use crate::branch::{Ambiguity, Branch};
 use crate::side::Tensors;
 use ndarray::{Array2, Axis, Zip};
 use reference::fixed::LayerValues;
-use reference::spec::{Head, HeadPoint, ProbePoint, SpecError, TrainSpec};
+use reference::spec::{ParameterPoints, ProbePoint, SpecError, TrainSpec};
 use std::collections::BTreeMap;
 
 /// The bound of one tensor.
@@ -218,30 +219,6 @@ fn mask(
     Bounded { radius, ambiguous }
 }
 
-/// A tensor of a head and where an enclosure keeps a row of it.
-type Part = (ProbePoint, fn(&RowEnclosure) -> &[Interval]);
-
-fn parts(head: Head) -> Vec<Part> {
-    let point = ProbePoint::Head;
-    let mut parts: Vec<Part> = vec![(ProbePoint::HeadGradient, |e| &e.gradient), (point(HeadPoint::Sum), |e| &e.sum)];
-    match head {
-        Head::Softmax => {
-            parts.push((point(HeadPoint::Maximum), |e| &e.maximum));
-            parts.push((point(HeadPoint::Exp), |e| &e.exp));
-            parts.push((point(HeadPoint::Quotient), |e| &e.quotient));
-        }
-        Head::ReluGrad => {
-            parts.push((point(HeadPoint::Positive), |e| &e.positive));
-            parts.push((point(HeadPoint::Quotient), |e| &e.quotient));
-        }
-        Head::ReluProb | Head::ReluProbCut | Head::ReluEps => {
-            parts.push((point(HeadPoint::Positive), |e| &e.positive));
-            parts.push((point(HeadPoint::Reciprocal), |e| &e.reciprocal));
-        }
-    }
-    parts
-}
-
 /// The head, row by row: the fixed-point enclosure around the logits' radii against the real enclosure at the logits
 /// themselves.
 fn head((spec, errors): (&TrainSpec, &Errors), labels: &[usize], real: &Tensors<f64>, bounds: &mut Bounds) {
@@ -249,8 +226,8 @@ fn head((spec, errors): (&TrainSpec, &Errors), labels: &[usize], real: &Tensors<
     let radii = bounds[&ProbePoint::Logits].radius.clone();
     let (batch, classes) = logits.dim();
     let (fixed_rules, real_rules) = (HeadRules::with(spec, *errors), HeadRules::real(spec));
-    let parts = parts(spec.head);
-    let mut out: Vec<_> = parts.iter().map(|(point, _)| certain(Array2::zeros(real[point].dim()))).collect();
+    let points: Vec<ProbePoint> = real.keys().filter(|point| row::of_head(point)).copied().collect();
+    let mut out: Vec<_> = points.iter().map(|point| certain(Array2::zeros(real[point].dim()))).collect();
     // The reference's own rounding: a few dozen operations an element; softmax's argument, at most 745 before exp is 0,
     // weighs most.
     let reference_error = gamma(classes + 2048);
@@ -269,27 +246,21 @@ fn head((spec, errors): (&TrainSpec, &Errors), labels: &[usize], real: &Tensors<
             .map(|(_, x)| (x - fixed_rules.threshold()).abs())
             .fold(f64::INFINITY, f64::min);
 
-        for ((point, part), tensor) in parts.iter().zip(&mut out) {
-            let center = part(&own);
-            // Reciprocals of S fill the first half of their tensor, those of z the second.
-            let place = |k: usize| {
-                if *point == ProbePoint::Head(HeadPoint::Reciprocal) { k * batch + row } else { row * center.len() + k }
-            };
+        for (point, tensor) in points.iter().zip(&mut out) {
             let mut differing = Vec::new();
-            for (k, c) in center.iter().enumerate() {
-                let first = part(&branches[0])[k];
-                let hull = branches.iter().fold(first, |h, b| h.hull(part(b)[k]));
-                let flat = place(k);
-                let columns = tensor.radius.ncols();
+            for (k, c) in own.of(point).iter().enumerate() {
+                let first = branches[0].of(point)[k];
+                let hull = branches.iter().fold(first, |h, b| h.hull(b.of(point)[k]));
+                let at = row::place(point, batch, row, k);
                 let slack = reference_error * (1.0 + c.hi.abs().max(c.lo.abs()));
-                tensor.radius[[flat / columns, flat % columns]] = hull.distance(*c) * (1.0 + gamma(4)) + slack;
-                let jumps = jump.iter().any(|b| part(b)[k] != part(&jump[0])[k]);
-                if jumps || branches.iter().any(|b| part(b)[k] != first) {
-                    differing.push((k, flat, jumps));
+                tensor.radius[at] = hull.distance(*c) * (1.0 + gamma(4)) + slack;
+                let jumps = jump.iter().any(|b| b.of(point)[k] != jump[0].of(point)[k]);
+                if jumps || branches.iter().any(|b| b.of(point)[k] != first) {
+                    differing.push((k, at.0 * tensor.radius.ncols() + at.1, jumps));
                 }
             }
             if !differing.is_empty() {
-                let values = |b: &RowEnclosure| Branch(differing.iter().map(|d| part(b)[d.0]).collect());
+                let values = |b: &RowEnclosure| Branch(differing.iter().map(|d| b.of(point)[d.0]).collect());
                 tensor.ambiguous.push(Ambiguity {
                     elements: differing.iter().map(|d| d.1).collect(),
                     jumps: differing.iter().map(|d| d.2).collect(),
@@ -299,7 +270,7 @@ fn head((spec, errors): (&TrainSpec, &Errors), labels: &[usize], real: &Tensors<
             }
         }
     }
-    bounds.extend(parts.into_iter().map(|p| p.0).zip(out));
+    bounds.extend(points.into_iter().zip(out));
 }
 
 /// The rules of an update, element by element. All numbers are real.
@@ -357,15 +328,12 @@ impl UpdateRules {
     }
 }
 
-/// The tensors of a layer that an update changes, each as its gradient, velocity and value, with velocity and value
-/// before the update.
-fn updated(l: usize, layer: &LayerValues) -> [(ProbePoint, ProbePoint, ProbePoint, Array2<f64>, Array2<f64>); 2] {
+/// The tensors of a layer that an update changes, each with its velocity and value before the update.
+fn updated(l: usize, layer: &LayerValues) -> [(ParameterPoints, Array2<f64>, Array2<f64>); 2] {
     let row = |v: &ndarray::Array1<f64>| v.clone().insert_axis(Axis(0));
-    let (v, w) = (layer.weight_velocity.clone(), layer.weights.clone());
-    let (vb, b) = (row(&layer.bias_velocity), row(&layer.bias));
     [
-        (ProbePoint::WeightGradient(l), ProbePoint::WeightVelocity(l), ProbePoint::Weights(l), v, w),
-        (ProbePoint::BiasGradient(l), ProbePoint::BiasVelocity(l), ProbePoint::Bias(l), vb, b),
+        (ParameterPoints::weights(l), layer.weight_velocity.clone(), layer.weights.clone()),
+        (ParameterPoints::bias(l), row(&layer.bias_velocity), row(&layer.bias)),
     ]
 }
 
@@ -379,7 +347,7 @@ fn update(
 ) -> Result<(), SpecError> {
     let rules = UpdateRules::new(spec, errors)?;
     for (l, layer) in (1..).zip(start) {
-        for (gradient, velocity, value, v, w) in updated(l, layer) {
+        for (ParameterPoints { gradient, velocity, value }, v, w) in updated(l, layer) {
             let dv = Zip::from(&v)
                 .and(&real[&gradient])
                 .and(&bounds[&gradient].radius)
@@ -403,7 +371,7 @@ pub(super) mod tests {
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha12Rng;
     use reference::fixed::{Coins, LayerUnits, Parameters, Tape};
-    use reference::spec::{FixedSpec, NetworkSpec, Rounding, SgdSpec};
+    use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec};
 
     const BATCH: usize = 24;
 

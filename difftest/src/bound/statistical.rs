@@ -66,7 +66,7 @@ use super::{Errors, encoding, gamma};
 use crate::side::Tensors;
 use ndarray::{Array2, ArrayView2, Axis, Zip};
 use reference::fixed::LayerValues;
-use reference::spec::{Head, ProbePoint, Rounding, SpecError, TrainSpec};
+use reference::spec::{Head, HeadPoint, ParameterPoints, ProbePoint, Rounding, SpecError, TrainSpec};
 use std::collections::BTreeMap;
 
 /// log2 of the probability, over the coins of a whole run, that any element leaves its statistical bound by chance.
@@ -168,8 +168,7 @@ pub fn step(
     for (l, weights, biases) in gradients {
         let layer = &start[l - 1];
         let row = |v: &ndarray::Array1<f64>| v.clone().insert_axis(Axis(0));
-        let w = (ProbePoint::WeightGradient(l), ProbePoint::WeightVelocity(l), ProbePoint::Weights(l));
-        let b = (ProbePoint::BiasGradient(l), ProbePoint::BiasVelocity(l), ProbePoint::Bias(l));
+        let (w, b) = (ParameterPoints::weights(l), ParameterPoints::bias(l));
         update(spec, w, (&layer.weight_velocity, &layer.weights), weights, (real, worst, factor), &mut radii)?;
         update(spec, b, (&row(&layer.bias_velocity), &row(&layer.bias)), biases, (real, worst, factor), &mut radii)?;
     }
@@ -313,7 +312,7 @@ impl<'a> Walk<'a> {
 /// Gradient, velocity and value of one tensor.
 fn update(
     spec: &TrainSpec,
-    (gradient, velocity, value): (ProbePoint, ProbePoint, ProbePoint),
+    ParameterPoints { gradient, velocity, value }: ParameterPoints,
     (v, w): (&Array2<f64>, &Array2<f64>),
     (fixed, squared): (Array2<f64>, Array2<f64>),
     (real, worst, factor): (&Tensors<f64>, &Bounds, f64),
@@ -402,12 +401,14 @@ impl Logits<'_> {
             return None;
         }
         let row = rules.enclose(&boxes, self.label, &decisions)?;
+        let of = |point| row.of(&ProbePoint::Head(point));
+        let (quotient, sum) = (of(HeadPoint::Quotient), of(HeadPoint::Sum)[0]);
         let coin = rules.errors.unit / 2.0;
         Some(match spec.head {
-            Head::Softmax => self.softmax(spec, rules, &row.quotient, row.sum[0].lo, coin),
-            Head::ReluGrad => self.relu_grad(rules, &decisions, &row.quotient, row.sum[0].lo, coin),
+            Head::Softmax => self.softmax(spec, rules, quotient, sum.lo, coin),
+            Head::ReluGrad => self.relu_grad(rules, &decisions, quotient, sum.lo, coin),
             Head::ReluProb | Head::ReluProbCut | Head::ReluEps => {
-                self.relu_ratio(spec, rules, &decisions, row.sum[0].lo, coin)
+                self.relu_ratio(spec, rules, &decisions, sum.lo, coin)
             }
         })
     }

@@ -75,18 +75,16 @@ pub const fn cause(fault: Fault) -> Cause {
         // A truncation that rounds as it must not.
         BothFloored | HalfMissing | TiesDown | Unit => Cause::Rounding,
         // An algorithm that is not as near to its function as it promises.
-        InverseStep | ReciprocalFirst | ExpCoefficient | LogCoefficient => {
-            Cause::Approximation
-        }
+        InverseStep | ReciprocalFirst | ExpCoefficient | LogCoefficient => Cause::Approximation,
         // Something that works only for a part of the range.
         SignWidth | LocalTruncation | BorrowDropped | ExpTail | MaximumOfBatch | NoMaximum => Cause::Range,
         // A comparison that goes the wrong way exactly at its threshold, or a special case left out.
         SignOffByOne | NormaliseZero | TiesHighest | ReluAtZero | ReluGradZero | EpsilonStrict => Cause::Branch,
         // Algebra, masks, copies or messages that are not those of the protocol: wrong for any operand.
         SeedFixed | StreamReused | StreamNarrow | InputUnmasked | AndUnmasked | AndCrossTerm | AndOdd
-        | ReshareUnmasked | ReshareOneSided | CrossTerm | WeightForgotten | DifferenceOnce | LostCarry
-        | SumCarry | AdderUnmasked | AnswerMask | SignTop | BitNotBit | Replicas | BitUnmasked | SelectSign
-        | SelectUnmasked | MessageShort | TruncateUnmasked | MaskLowBits | ResultUnmasked | PieceOffset
-        | NormaliseFirst | MaximumPower | NotTransposed | MaskForgotten | BiasGradient | StaleBatch => Cause::Protocol,
+        | ReshareUnmasked | ReshareOneSided | CrossTerm | WeightForgotten | DifferenceOnce | LostCarry | SumCarry
+        | AdderUnmasked | AnswerMask | SignTop | BitNotBit | Replicas | BitUnmasked | SelectSign | SelectUnmasked
+        | MessageShort | TruncateUnmasked | MaskLowBits | ResultUnmasked | PieceOffset | NormaliseFirst
+        | MaximumPower | NotTransposed | MaskForgotten | BiasGradient | StaleBatch => Cause::Protocol,
     }
 }

@@ -135,9 +135,7 @@ pub fn run(
             // The system gives no thread beside this one, or there is nothing to do.
             return work();
         }
-        threads.into_iter().try_for_each(|t| {
-            t.join().unwrap_or_else(|_| Err(CellError::Panicked.into()))
-        })
+        threads.into_iter().try_for_each(|t| t.join().unwrap_or_else(|_| Err(CellError::Panicked.into())))
     })
 }
 

@@ -131,7 +131,7 @@ impl StepFile {
         if file.schema != SCHEMA {
             return Err(bad(format!("has schema {}; this difftest reads {SCHEMA}", file.schema)));
         }
-        file.spec.validate().map_err(|e| bad(e.0))?;
+        file.spec.validate().map_err(|e| bad(e.to_string()))?;
         if file.step > MOST_STEPS {
             return Err(bad(format!("is step {} of its run; no run has more than {MOST_STEPS}", file.step)));
         }

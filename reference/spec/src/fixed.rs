@@ -1,6 +1,6 @@
-use crate::SpecError;
 use crate::fault::{Fault, planted};
 use crate::range::BitRange;
+use crate::{Quantity, SpecError};
 use serde::{Deserialize, Serialize};
 
 /// How a truncation rounds.
@@ -57,17 +57,23 @@ impl FixedSpec {
     pub fn validate(&self) -> Result<(), SpecError> {
         let (f, k) = (self.fraction_bits, self.value_bits);
         if !(4..=17).contains(&f) {
-            return Err(SpecError(format!(
-                "fraction bits is {f}; it must be 4 to 17 (the exponential has 31 - f bits for log2(e), with fewer \
+            return Err(SpecError::new(
+                Quantity::FractionBits,
+                format!(
+                    "fraction bits is {f}; it must be 4 to 17 (the exponential has 31 - f bits for log2(e), with fewer \
                  than 14 of them their rounding would cost several units)"
-            )));
+                ),
+            ));
         }
         if k < f + 5 || k > 32 {
-            return Err(SpecError(format!(
-                "value bits is {k}; it must be {} to 32 (exp needs -(f+1) ln 2 as an ordinary value; a product of two \
+            return Err(SpecError::new(
+                Quantity::ValueBits,
+                format!(
+                    "value bits is {k}; it must be {} to 32 (exp needs -(f+1) ln 2 as an ordinary value; a product of two \
                  values must stay below 2^62)",
-                f + 5
-            )));
+                    f + 5
+                ),
+            ));
         }
         Ok(())
     }

@@ -50,6 +50,31 @@ pub enum HeadPoint {
     Quotient,
 }
 
+/// The probe points of one parameter tensor: its gradient, and its velocity and value after the update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParameterPoints {
+    /// The gradient of the loss.
+    pub gradient: ProbePoint,
+    /// The velocity after the update.
+    pub velocity: ProbePoint,
+    /// The value after the update.
+    pub value: ProbePoint,
+}
+
+impl ParameterPoints {
+    /// The points of the weights of layer `l`.
+    pub const fn weights(l: usize) -> Self {
+        let (gradient, velocity) = (ProbePoint::WeightGradient(l), ProbePoint::WeightVelocity(l));
+        ParameterPoints { gradient, velocity, value: ProbePoint::Weights(l) }
+    }
+
+    /// The points of the bias of layer `l`.
+    pub const fn bias(l: usize) -> Self {
+        let (gradient, velocity) = (ProbePoint::BiasGradient(l), ProbePoint::BiasVelocity(l));
+        ParameterPoints { gradient, velocity, value: ProbePoint::Bias(l) }
+    }
+}
+
 impl ProbePoint {
     /// Part of the step, layer in the order of the walk, place within the layer.
     fn order(&self) -> (u8, usize, u8) {

@@ -9,7 +9,7 @@
 use super::dense;
 use super::{Error, Network, RealHead, check_labels};
 use ndarray::{Array1, Array2, Axis};
-use spec::{ProbePoint, SpecError, TrainSpec};
+use spec::{ProbePoint, Quantity, SpecError, TrainSpec};
 
 type Probe<'a> = dyn FnMut(ProbePoint, &Array2<f64>) + 'a;
 
@@ -96,7 +96,7 @@ impl Network {
         let (found, asked) = (self.shapes()?.widths, &spec.network.widths);
         if found != *asked {
             let what = format!("the network has widths {found:?}; the specification asks for {asked:?}");
-            return Err(SpecError(what).into());
+            return Err(SpecError::new(Quantity::Width, what).into());
         }
         let expected = (spec.sgd.batch, spec.network.inputs());
         if x.dim() != expected {

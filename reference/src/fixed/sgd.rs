@@ -96,8 +96,7 @@ mod tests {
         for extra in [0, 8] {
             let spec = SgdSpec { extra_velocity_bits: extra, ..SgdSpec::default() };
             let sgd = spec.units(FixedSpec::default()).unwrap();
-            let (rate, momentum) =
-                (sgd.rate as f64 / 2f64.powi(sgd.rate_bits as i32), sgd.momentum as f64 / 2f64.powi(sgd.shift as i32));
+            let (rate, momentum) = (sgd.real_rate(), sgd.real_momentum());
             // With eight extra bits a velocity of 8191 units is the largest whose term is sure to be in range.
             let v = [0, 1, -1, 5000, -5000, 8191];
             let dw = [1i64 << 40, -(1 << 40), 3, 0, 123_456_789_012, 1 << 35];

@@ -185,6 +185,7 @@ mod tests {
     use crate::fixed::testing::World;
     use crate::fixed::{Monitor, Tape};
     use Rounding::{Nearest, Probabilistic};
+    use spec::cases::{self, RING};
 
     /// An operand of a w-bit ring times 2^(64-w) behaves as it does there: the 64-bit formula covers the small ring.
     #[test]
@@ -210,19 +211,8 @@ mod tests {
 
     #[test]
     fn edge_values_under_both_roundings() {
-        let edges = [
-            0,
-            1,
-            1 << 15,
-            5 << 16,
-            (5 << 16) + 1,
-            (5 << 16) + (1 << 15),
-            1 << 46,
-            (1 << 46) + 1,
-            1 << 61,
-            (1 << 61) + 77,
-        ];
-        for v in edges.into_iter().flat_map(|v| [v, -v, v - 1, 1 - v]) {
+        let in_range = |v: &i64| v.unsigned_abs() < (1 << 61) + 100;
+        for v in cases::values(RING).filter(in_range).flat_map(|v| [v, -v, v - 1, 1 - v]) {
             for s in [1, 11, 16, 31, 39, 42, 44, 61] {
                 let wide = |v: i64| i128::from(v).div_euclid(1 << s) as i64;
                 assert_eq!(probabilistic(v, s, false), wide(v));

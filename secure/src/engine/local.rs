@@ -36,7 +36,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::start`].
     pub(crate) fn start_over(config: EngineConfig, ends: [QueueChannel; 3]) -> Result<Self> {
-        config.spec.validate().map_err(|e| Error::misuse(e.0))?;
+        config.spec.validate().map_err(|e| Error::misuse(e.to_string()))?;
         Kernel::select().map_err(|e| Error::misuse(e.to_string()))?;
         keep_freed_memory();
         let cores = if config.pin_to_cores { two_cores() } else { None };

@@ -97,8 +97,7 @@ fn a_recorded_step_hands_out_every_tensor_once() {
             expected.extend([WeightGradient(l), WeightVelocity(l), Weights(l)].map(|point| (point, rows, cols)));
             expected.extend([BiasGradient(l), BiasVelocity(l), Bias(l)].map(|point| (point, 1, cols)));
             if l < layers {
-                expected
-                    .extend([PreActivation(l), Activation(l), ActivationGradient(l)].map(|point| (point, 70, 5)));
+                expected.extend([PreActivation(l), Activation(l), ActivationGradient(l)].map(|point| (point, 70, 5)));
             }
         }
         expected.sort();

@@ -1,9 +1,9 @@
 //! `difftest certs`: keys, certificates and configuration files for three parties and their client.
 
 use super::{Verdict, print};
+use crate::error::{Error, FlagError, PartiesError};
 use crate::parties::certificates::issue;
 use crate::parties::files::write_all;
-use crate::error::{Error, FlagError, PartiesError};
 use std::path::PathBuf;
 
 /// Flags of `difftest certs`.

@@ -2,10 +2,10 @@
 
 use super::training::Flags;
 use super::{Verdict, one_of, print};
+use crate::error::{Error, FlagError};
 use difftest::check::{Outcome, comparison};
 use difftest::checkpoint::Trained;
 use difftest::config::{self, Config, Length, Mode};
-use crate::error::{Error, FlagError};
 use difftest::error::Error as RunError;
 use difftest::evaluation::Evaluation;
 use difftest::experiment;

@@ -2,9 +2,9 @@
 
 use super::Verdict;
 use super::training::Flags;
+use crate::error::Error;
 use difftest::config;
 use difftest::error::ConfigError;
-use crate::error::Error;
 use difftest::output;
 use difftest::run::record;
 use difftest::trace::TraceFile;

@@ -1,8 +1,8 @@
 //! `difftest fixtures`: recorded results, written and checked.
 
 use super::{Verdict, print};
-use clap::Subcommand;
 use crate::error::{Error, FlagError};
+use clap::Subcommand;
 use difftest::golden;
 use std::path::{Path, PathBuf};
 

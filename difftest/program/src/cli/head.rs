@@ -1,10 +1,10 @@
 //! `difftest head`: one output head on given logits, by all sides, as JSON.
 
 use super::{Verdict, parse_head, parse_rounding, print};
+use crate::error::{Error, LogitsCause, LogitsError};
 use difftest::bound::head::HeadRules;
 use difftest::bound::interval::Interval;
 use difftest::compare::real;
-use crate::error::{Error, LogitsCause, LogitsError};
 use difftest::error::Error as RunError;
 use difftest::input;
 use difftest::report;

@@ -1,8 +1,8 @@
 //! `difftest completions` and `difftest man`: made from the command line itself.
 
 use super::{Verdict, command, print};
-use clap_complete::Shell;
 use crate::error::Error;
+use clap_complete::Shell;
 use difftest::output;
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! `difftest paper`: the source paper's evaluation as a grid of independent cells.
 
 use super::{Verdict, one_of, parse_head, parse_rounding, print};
-use difftest::config;
 use crate::error::{Error, FlagError};
+use difftest::config;
 use difftest::error::CellError;
 use difftest::paper::cell::{Cell, Id, MOST_LAYERS, Setup, Side};
 use difftest::paper::grid::{self, Grid, weight};

@@ -1,8 +1,8 @@
 //! `difftest party`: one party as a process.
 
 use super::{Verdict, print};
-use crate::parties::files::PartyFile;
 use crate::error::{Error, PartiesError};
+use crate::parties::files::PartyFile;
 use secure::engine::remote::health;
 use secure::host::{Host, HostConfig};
 use std::io::{Read, Write};

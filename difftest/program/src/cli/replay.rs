@@ -1,8 +1,8 @@
 //! `difftest replay`: one recorded training step again, on all sides.
 
 use super::{Verdict, print};
-use difftest::check::Outcome;
 use crate::error::Error;
+use difftest::check::Outcome;
 use difftest::output;
 use difftest::replay::{self, shrink::shrink};
 use difftest::side::secure::Secure;

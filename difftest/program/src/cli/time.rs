@@ -2,8 +2,8 @@
 
 use super::training::Flags;
 use super::{Verdict, print};
-use difftest::config;
 use crate::error::{Error, FlagError};
+use difftest::config;
 use difftest::output;
 use difftest::report;
 use difftest::timing::{CLEAN_EPOCHS, Link, Timing, file_name, run as measure, text};

@@ -74,9 +74,7 @@ pub enum SettingsCause {
         what: String,
     },
     /// A pin is no fingerprint.
-    #[error(
-        "pins.{0} is not the SHA-256 of a certificate: 64 hexadecimal digits, as `difftest certs` writes them"
-    )]
+    #[error("pins.{0} is not the SHA-256 of a certificate: 64 hexadecimal digits, as `difftest certs` writes them")]
     Pin(&'static str),
     /// Two of the four have the same certificate.
     #[error("one certificate is pinned twice; everybody needs a certificate of their own")]

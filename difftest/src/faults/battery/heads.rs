@@ -7,8 +7,8 @@ use crate::faults::world::Output::Ring;
 use rand::Rng;
 use rand_chacha::ChaCha12Rng;
 use reference::fixed as model;
-use reference::spec::Rounding::{self, Nearest, Probabilistic};
 use reference::spec::Head;
+use reference::spec::Rounding::{self, Nearest, Probabilistic};
 use secure::nn::heads;
 use secure::party::Party;
 

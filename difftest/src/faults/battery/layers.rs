@@ -49,8 +49,7 @@ impl Dense {
         let mut draw = |n: usize, bits: u32| -> Vec<i64> {
             (0..n).map(|_| rng.random_range(-(1i64 << bits)..1 << bits)).collect()
         };
-        let (x, w, b, g) =
-            (draw(rows * width, 18), draw(width * width, 17), draw(width, 28), draw(rows * width, 16));
+        let (x, w, b, g) = (draw(rows * width, 18), draw(width * width, 17), draw(width, 28), draw(rows * width, 16));
         let z = draw(rows * width, 20).into_iter().enumerate().map(|(i, v)| if i % 3 == 0 { v % 2 } else { v });
         Dense { rows, width, x, w, b, g, z: z.collect() }
     }

@@ -4,6 +4,7 @@ use ndarray::Array2;
 use rand::Rng;
 use rand_chacha::ChaCha12Rng;
 use reference::spec::Rounding;
+use reference::spec::cases::{self, RING};
 use secure::buffer::Words;
 use secure::protocol::input::deal;
 use secure::share::{BitShare, Share};
@@ -21,23 +22,9 @@ pub(super) fn column(units: &[i64]) -> [Share; 3] {
 
 /// `n` ring elements of every size, both signs, the edges first.
 pub(super) fn anything(rng: &mut ChaCha12Rng, n: usize) -> Vec<i64> {
-    let edges = [
-        0,
-        1,
-        -1,
-        2,
-        -2,
-        1 << 16,
-        -(1 << 16),
-        1 << 30,
-        -(1 << 30),
-        (1 << 31) - 1,
-        1 << 46,
-        -(1 << 46),
-        1 << 61,
-        -(1 << 61),
-    ];
-    (0..n).map(|i| edges.get(i).copied().unwrap_or_else(|| rng.random::<i64>() >> rng.random_range(0..63))).collect()
+    // In the range of every protocol: a fault shows inside of it.
+    let edges = cases::values(RING).filter(|v| v.unsigned_abs() <= 1 << 61);
+    edges.chain(std::iter::repeat_with(|| rng.random::<i64>() >> rng.random_range(0..63))).take(n).collect()
 }
 
 /// `n` ordinary values of every size, the edges first.

@@ -65,16 +65,7 @@ fn tensors(page: &mut Page, report: &Report) {
     );
     let mut table = Table::new(
         "Every probed tensor, all steps.",
-        [
-            "tensor",
-            "elements",
-            "ambiguous",
-            "outside",
-            "largest error",
-            "mean error",
-            "its bound",
-            "error / bound, %",
-        ],
+        ["tensor", "elements", "ambiguous", "outside", "largest error", "mean error", "its bound", "error / bound, %"],
     );
     for t in &report.tensors {
         let number = |v: f64| {

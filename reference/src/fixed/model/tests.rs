@@ -62,8 +62,7 @@ proptest! {
         let (h, unit) = (truncate::error_units(spec.rounding), 1.0 / 65536.0);
         let real = |v: &Array2<i64>| v.mapv(|v| v as f64);
         let sgd = spec.sgd.units(spec.fixed).unwrap();
-        let rate = sgd.rate as f64 / 2f64.powi(sgd.rate_bits as i32);
-        let momentum = sgd.momentum as f64 / 2f64.powi(sgd.shift as i32);
+        let (rate, momentum) = (sgd.real_rate(), sgd.real_momentum());
         let lift = 2f64.powi(extra as i32);
         let mut input = x;
         for (l, old) in (1..).zip(&before.layers) {
