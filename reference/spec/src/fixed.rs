@@ -69,7 +69,8 @@ impl FixedSpec {
             return Err(SpecError::new(
                 Quantity::ValueBits,
                 format!(
-                    "value bits is {k}; it must be {} to 32 (exp needs -(f+1) ln 2 as an ordinary value; a product of two \
+                    "value bits is {k}; it must be {} to 32 (exp needs -(f+1) ln 2 as an ordinary value; a product of \
+                     two \
                  values must stay below 2^62)",
                     f + 5
                 ),

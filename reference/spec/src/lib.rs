@@ -103,7 +103,8 @@ impl TrainSpec {
             return Err(SpecError::new(
                 Quantity::Pairs,
                 format!(
-                    "softmax compares every two classes: {} rows of {classes} are too many; rows times classes squared may \
+                    "softmax compares every two classes: {} rows of {classes} are too many; rows times classes squared \
+                     may \
                  be {}",
                     self.sgd.batch,
                     Self::MOST_PAIRS
