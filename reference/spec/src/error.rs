@@ -38,9 +38,9 @@ pub struct SpecError {
     message: String,
 }
 
-impl SpecError {
-    /// Names the quantity, its value and the limit.
-    pub fn new(quantity: Quantity, message: impl Into<String>) -> Self {
-        SpecError { quantity, message: message.into() }
+impl Quantity {
+    /// The error of a specification in which this quantity is beyond its limit: `message` names value and limit.
+    pub fn refused(self, message: impl Into<String>) -> SpecError {
+        SpecError { quantity: self, message: message.into() }
     }
 }

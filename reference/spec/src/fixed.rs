@@ -57,24 +57,18 @@ impl FixedSpec {
     pub fn validate(&self) -> Result<(), SpecError> {
         let (f, k) = (self.fraction_bits, self.value_bits);
         if !(4..=17).contains(&f) {
-            return Err(SpecError::new(
-                Quantity::FractionBits,
-                format!(
-                    "fraction bits is {f}; it must be 4 to 17 (the exponential has 31 - f bits for log2(e), with fewer \
+            return Err(Quantity::FractionBits.refused(format!(
+                "fraction bits is {f}; it must be 4 to 17 (the exponential has 31 - f bits for log2(e), with fewer \
                  than 14 of them their rounding would cost several units)"
-                ),
-            ));
+            )));
         }
         if k < f + 5 || k > 32 {
-            return Err(SpecError::new(
-                Quantity::ValueBits,
-                format!(
-                    "value bits is {k}; it must be {} to 32 (exp needs -(f+1) ln 2 as an ordinary value; a product of \
+            return Err(Quantity::ValueBits.refused(format!(
+                "value bits is {k}; it must be {} to 32 (exp needs -(f+1) ln 2 as an ordinary value; a product of \
                      two \
                  values must stay below 2^62)",
-                    f + 5
-                ),
-            ));
+                f + 5
+            )));
         }
         Ok(())
     }

@@ -76,40 +76,31 @@ impl TrainSpec {
         self.validate_real()?;
         let f = self.fixed.fraction_bits;
         if matches!(self.head, Head::ReluProb | Head::ReluProbCut) && self.epsilon * (self.fixed.one() as f64) < 1.0 {
-            return Err(SpecError::new(
-                Quantity::Epsilon,
-                format!(
-                    "epsilon is {}; with {f} fraction bits it must be at least one unit, {}",
-                    self.epsilon,
-                    1.0 / self.fixed.one() as f64
-                ),
-            ));
+            return Err(Quantity::Epsilon.refused(format!(
+                "epsilon is {}; with {f} fraction bits it must be at least one unit, {}",
+                self.epsilon,
+                1.0 / self.fixed.one() as f64
+            )));
         }
         self.sgd.units(self.fixed)?;
         let numbers = self.sgd.batch as u64 * self.network.widths.iter().map(|&w| w as u64).sum::<u64>();
         if numbers > Self::MOST_NUMBERS {
-            return Err(SpecError::new(
-                Quantity::Numbers,
-                format!(
-                    "a batch of {} rows has {numbers} numbers in all layers; it may have {}: take fewer rows",
-                    self.sgd.batch,
-                    Self::MOST_NUMBERS
-                ),
-            ));
+            return Err(Quantity::Numbers.refused(format!(
+                "a batch of {} rows has {numbers} numbers in all layers; it may have {}: take fewer rows",
+                self.sgd.batch,
+                Self::MOST_NUMBERS
+            )));
         }
         let classes = self.network.classes() as u64;
         let pairs = self.sgd.batch as u64 * classes * classes;
         if self.head == Head::Softmax && pairs > Self::MOST_PAIRS {
-            return Err(SpecError::new(
-                Quantity::Pairs,
-                format!(
-                    "softmax compares every two classes: {} rows of {classes} are too many; rows times classes squared \
+            return Err(Quantity::Pairs.refused(format!(
+                "softmax compares every two classes: {} rows of {classes} are too many; rows times classes squared \
                      may \
                  be {}",
-                    self.sgd.batch,
-                    Self::MOST_PAIRS
-                ),
-            ));
+                self.sgd.batch,
+                Self::MOST_PAIRS
+            )));
         }
         Ok(())
     }
@@ -122,10 +113,7 @@ impl TrainSpec {
         self.network.validate()?;
         self.fixed.validate()?;
         if !(self.epsilon > 0.0 && self.epsilon < 1.0) {
-            return Err(SpecError::new(
-                Quantity::Epsilon,
-                format!("epsilon is {}; it must be inside (0, 1)", self.epsilon),
-            ));
+            return Err(Quantity::Epsilon.refused(format!("epsilon is {}; it must be inside (0, 1)", self.epsilon)));
         }
         Ok(())
     }

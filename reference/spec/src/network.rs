@@ -46,26 +46,22 @@ impl NetworkSpec {
     /// Names the layer and the limit.
     pub fn validate(&self) -> Result<(), SpecError> {
         if self.widths.len() < 2 {
-            return Err(SpecError::new(Quantity::Layers, "layers is 0; a network has at least 1"));
+            return Err(Quantity::Layers.refused("layers is 0; a network has at least 1"));
         }
         if let Some(l) = self.widths.iter().position(|&w| w == 0 || w > 1 << 20) {
-            return Err(SpecError::new(
-                Quantity::Width,
-                format!("width {l} is {}; widths are 1 to {}", self.widths[l], 1 << 20),
-            ));
+            return Err(Quantity::Width.refused(format!(
+                "width {l} is {}; widths are 1 to {}",
+                self.widths[l],
+                1 << 20
+            )));
         }
         if self.classes() < 2 || self.classes() > 4096 {
-            return Err(SpecError::new(
-                Quantity::Classes,
-                format!("class count is {}; it must be 2 to 4096", self.classes()),
-            ));
+            return Err(Quantity::Classes.refused(format!("class count is {}; it must be 2 to 4096", self.classes())));
         }
         let weights: u64 = self.widths.windows(2).map(|w| w[0] as u64 * w[1] as u64).sum();
         if weights > Self::MOST_WEIGHTS {
-            return Err(SpecError::new(
-                Quantity::Weights,
-                format!("the network has {weights} weights; it may have {}", Self::MOST_WEIGHTS),
-            ));
+            return Err(Quantity::Weights
+                .refused(format!("the network has {weights} weights; it may have {}", Self::MOST_WEIGHTS)));
         }
         Ok(())
     }

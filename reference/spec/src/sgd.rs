@@ -66,22 +66,14 @@ impl SgdSpec {
     /// velocity bits, a rate that is not positive, rounds to 0, or is 1023.5 or more per row.
     pub fn units(&self, fixed: FixedSpec) -> Result<SgdUnits, SpecError> {
         if self.batch == 0 || self.batch > 1 << 20 {
-            return Err(SpecError::new(
-                Quantity::Batch,
-                format!("batch is {}; it must be 1 to {}", self.batch, 1 << 20),
-            ));
+            return Err(Quantity::Batch.refused(format!("batch is {}; it must be 1 to {}", self.batch, 1 << 20)));
         }
         if !(self.momentum >= 0.0 && self.momentum < 1.0) {
-            return Err(SpecError::new(
-                Quantity::Momentum,
-                format!("momentum is {}; it must be in [0, 1)", self.momentum),
-            ));
+            return Err(Quantity::Momentum.refused(format!("momentum is {}; it must be in [0, 1)", self.momentum)));
         }
         if self.extra_velocity_bits > 12 {
-            return Err(SpecError::new(
-                Quantity::VelocityBits,
-                format!("extra velocity bits is {}; it must be 0 to 12", self.extra_velocity_bits),
-            ));
+            return Err(Quantity::VelocityBits
+                .refused(format!("extra velocity bits is {}; it must be 0 to 12", self.extra_velocity_bits)));
         }
         let rate = match self.learning_rate / self.batch as f64 {
             rate if planted(Fault::RateDoubled) => 2.0 * rate,
@@ -90,45 +82,34 @@ impl SgdSpec {
         };
         let smallest = (0.5f64).powi(Self::MAX_RATE_BITS + 1) * self.batch as f64;
         if !rate.is_finite() || self.learning_rate <= 0.0 {
-            return Err(SpecError::new(
-                Quantity::LearningRate,
-                format!("learning rate is {}; it must be a positive number", self.learning_rate),
-            ));
+            return Err(Quantity::LearningRate
+                .refused(format!("learning rate is {}; it must be a positive number", self.learning_rate)));
         }
         if self.learning_rate < smallest {
-            return Err(SpecError::new(
-                Quantity::LearningRate,
-                format!(
-                    "learning rate {:e} rounds to 0 in fixed point; with batch {} the smallest is {smallest:e}",
-                    self.learning_rate, self.batch
-                ),
-            ));
+            return Err(Quantity::LearningRate.refused(format!(
+                "learning rate {:e} rounds to 0 in fixed point; with batch {} the smallest is {smallest:e}",
+                self.learning_rate, self.batch
+            )));
         }
         let k = (0..=Self::MAX_RATE_BITS).rev().find(|&k| (rate * 2f64.powi(k)).round() < 1024.0);
         let Some(k) = k else {
-            return Err(SpecError::new(
-                Quantity::LearningRate,
-                format!(
-                    "learning rate {} is too large: learning rate / batch must be below 1023.5",
-                    self.learning_rate
-                ),
-            ));
+            return Err(Quantity::LearningRate.refused(format!(
+                "learning rate {} is too large: learning rate / batch must be below 1023.5",
+                self.learning_rate
+            )));
         };
         let shift = fixed.fraction_bits + k as u32;
         if shift == 0 {
-            return Err(SpecError::new(Quantity::FractionBits, "fraction bits 0 leave nothing to truncate"));
+            return Err(Quantity::FractionBits.refused("fraction bits 0 leave nothing to truncate"));
         }
         let real = if planted(Fault::MomentumHalved) { 0.5 * self.momentum } else { self.momentum };
         let momentum = (real * 2f64.powi(shift as i32)).round() as i64;
         if momentum == 1 << shift {
-            return Err(SpecError::new(
-                Quantity::Momentum,
-                format!(
-                    "momentum {} rounds to 1 in fixed point; with this learning rate it must stay below 1 - 2^-{}",
-                    self.momentum,
-                    shift + 1
-                ),
-            ));
+            return Err(Quantity::Momentum.refused(format!(
+                "momentum {} rounds to 1 in fixed point; with this learning rate it must stay below 1 - 2^-{}",
+                self.momentum,
+                shift + 1
+            )));
         }
         Ok(SgdUnits {
             rate: (rate * 2f64.powi(k)).round() as i64,

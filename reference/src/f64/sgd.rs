@@ -9,7 +9,7 @@
 use super::dense;
 use super::{Error, Network, RealHead, check_labels};
 use ndarray::{Array1, Array2, Axis};
-use spec::{ProbePoint, Quantity, SpecError, TrainSpec};
+use spec::{ProbePoint, Quantity, TrainSpec};
 
 type Probe<'a> = dyn FnMut(ProbePoint, &Array2<f64>) + 'a;
 
@@ -96,7 +96,7 @@ impl Network {
         let (found, asked) = (self.shapes()?.widths, &spec.network.widths);
         if found != *asked {
             let what = format!("the network has widths {found:?}; the specification asks for {asked:?}");
-            return Err(SpecError::new(Quantity::Width, what).into());
+            return Err(Quantity::Width.refused(what).into());
         }
         let expected = (spec.sgd.batch, spec.network.inputs());
         if x.dim() != expected {
