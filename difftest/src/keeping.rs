@@ -5,7 +5,7 @@
 //! their states beside it, party i in `party<i>`; those elsewhere in folders of their own. The file is no secret, and
 //! holds no value of the run: where a run is is what the three parties agree on.
 
-use crate::error::Error;
+use crate::error::{Error, KeepingError};
 use crate::output;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -43,35 +43,34 @@ impl Keeping {
     /// # Errors A folder that holds a run where a new one should begin, or none or another one to be resumed; a file
     /// that cannot be written.
     pub fn open(folder: &Path, every: usize, resume: bool, command: &str) -> Result<Self, Error> {
-        let (path, there) = (file(folder), folder.display());
+        let path = file(folder);
         let found = match std::fs::read_to_string(&path) {
             Ok(text) => Some(text),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
             Err(e) => return Err(Error::file(&path)(e)),
         };
         let keeping = |run| Keeping { run, every, resume };
+        let place = || folder.to_owned();
         match found {
-            None if resume => Err(Error::Usage(format!("{there} holds no run; leave --resume out to begin one"))),
+            None if resume => Err(KeepingError::NoRun(place()).into()),
             None => {
                 std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
                 let run = format!("{:032x}", rand::random::<u128>());
                 let file = File { format: FORMAT.into(), run: run.clone(), command: command.into() };
-                let text = serde_json::to_string_pretty(&file).map_err(|e| Error::Usage(e.to_string()))?;
+                let text = serde_json::to_string_pretty(&file)
+                    .map_err(|cause| Error::Json { what: "the name of a run".into(), cause })?;
                 output::write(&path, text.as_bytes())?;
                 Ok(keeping(run))
             }
-            Some(_) if !resume => {
-                Err(Error::Usage(format!("{there} holds a run; go on with it by --resume, or name another folder")))
-            }
+            Some(_) if !resume => Err(KeepingError::ARun(place()).into()),
             Some(text) => {
-                let wrong = |what: String| Error::Usage(format!("{}: {what}; name another folder", path.display()));
-                let file: File = serde_json::from_str(&text).map_err(|_| wrong("is no file of a run".into()))?;
+                let file: File = serde_json::from_str(&text).map_err(|_| KeepingError::File(path.clone()))?;
                 let good = file.run.len() == 32 && file.run.bytes().all(|b| b.is_ascii_hexdigit());
                 if file.format != FORMAT || !good {
-                    return Err(wrong("is of another version".into()));
+                    return Err(KeepingError::File(path).into());
                 }
                 if file.command != command {
-                    return Err(Error::Usage(format!("{there} holds another run; it is resumed by {}", file.command)));
+                    return Err(KeepingError::Another { folder: place(), command: file.command }.into());
                 }
                 Ok(keeping(file.run))
             }
@@ -89,9 +88,8 @@ impl Keeping {
     /// # Errors
     /// Both numbers.
     pub fn fits(&self, step: u64, all: usize) -> Result<usize, Error> {
-        usize::try_from(step).ok().filter(|step| *step < all).ok_or_else(|| {
-            Error::Usage(format!("the parties have kept the state after step {step}; ask for more steps than that"))
-        })
+        let before = usize::try_from(step).ok().filter(|step| *step < all);
+        before.ok_or_else(|| KeepingError::Over(step).into())
     }
 }
 

@@ -16,7 +16,7 @@ static STATES: OnceLock<PathBuf> = OnceLock::new();
 /// # Errors
 /// It was set before.
 pub fn keep_in(folder: PathBuf) -> Result<(), Error> {
-    STATES.set(folder).map_err(|_| Error::Usage("the folder of states is chosen once".into()))
+    STATES.set(folder).map_err(|_| Error::PartiesChosen)
 }
 
 static DEADLINE: OnceLock<Duration> = OnceLock::new();
@@ -35,7 +35,7 @@ struct Elsewhere {
 /// It was set before.
 pub fn run_on(hosts: Hosts, processes: Option<[u32; 3]>) -> Result<(), Error> {
     let elsewhere = Elsewhere { hosts, processes };
-    ELSEWHERE.set(elsewhere).map_err(|_| Error::Usage("the parties of a process are chosen once".into()))
+    ELSEWHERE.set(elsewhere).map_err(|_| Error::PartiesChosen)
 }
 
 /// From here on, a party waits so long for a message. Set it once, before anything runs.
@@ -43,7 +43,7 @@ pub fn run_on(hosts: Hosts, processes: Option<[u32; 3]>) -> Result<(), Error> {
 /// # Errors
 /// It was set before.
 pub fn wait_for(deadline: Duration) -> Result<(), Error> {
-    DEADLINE.set(deadline).map_err(|_| Error::Usage("the deadline of a process is chosen once".into()))
+    DEADLINE.set(deadline).map_err(|_| Error::PartiesChosen)
 }
 
 /// Where the parties' processes are, seen from this one.
@@ -66,7 +66,8 @@ pub fn processes() -> Processes {
     }
 }
 
-/// Three parties, wherever they are. A run that keeps a copy of every message has them in this process, where messages can be copied.
+/// Three parties, wherever they are. A run that keeps a copy of every message has them in this process, where messages
+/// can be copied.
 ///
 /// # Errors
 /// Those of the engine; of parties elsewhere: one that cannot be reached or refuses.

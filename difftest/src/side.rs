@@ -5,7 +5,7 @@ pub mod real;
 pub mod recorded;
 pub mod secure;
 
-use crate::error::Error;
+use crate::error::{Error, KeepingError};
 use crate::explain::origin::Truncated;
 use ::secure::nn::dense::LayerShare;
 use ndarray::Array2;
@@ -143,7 +143,8 @@ pub trait Opens: Side<Value = i64> {
     /// # Errors
     /// A side that keeps no states, which is every one unless it says otherwise; a peer that fails.
     fn keep(&mut self, run: &str, step: u64) -> Result<(), Error> {
-        Err(Error::Usage(format!("{} keeps no state of run {run} after step {step}", self.name())))
+        let _ = (run, step);
+        Err(KeepingError::Stateless(self.name()).into())
     }
 
     /// After how many steps of `run` a state was last kept, if any was.

@@ -62,8 +62,7 @@ fn step(config: &Config, deadline: Duration, link: impl Fn(Link, Sender) -> Send
     let engine = EngineConfig { seed: Some(3), record: true, threads: 1, deadline, ..EngineConfig::new(spec.clone()) };
     let mut judge = Judge::new(config, judge::all(config, None).unwrap(), comparison::elements(spec));
     let done = || -> Result<_, difftest::error::Error> {
-        let engine = Engine::start_over(engine, ends).map_err(difftest::side::secure::failed)?;
-        let mut secure = Secure::over(engine);
+        let mut secure = Secure::over(Engine::start_over(engine, ends)?);
         let start = (0, generate::initial(spec, config.seed)?);
         let mut trace = {
             let mut run = Lockstep::new(spec, start, std::iter::once(batch), &mut secure)?;

@@ -19,7 +19,7 @@ use crate::generate;
 use crate::interrupt;
 use crate::keeping::Keeping;
 use crate::side::integer::Integer;
-use crate::side::real::{Real, refused};
+use crate::side::real::Real;
 use crate::side::{Batch, Opens, SIDES, Shows, Side, Spent, Tensors, Trains};
 use crate::trace::Trace;
 use fixtures::Dataset;
@@ -199,6 +199,27 @@ fn secure_run<S: Trains>(
     Ok(SecureRun { start, opened, done, spent, accuracy, shares: secure.shares()? })
 }
 
+/// The real side where the others begin: this one keeps no states, and takes the steps of a run that is resumed again.
+fn real_side(
+    config: &Config,
+    data: &Dataset,
+    plan: &Plan,
+    from: Option<&Trained>,
+    start: &Parameters,
+) -> Result<Real, Error> {
+    let spec = &config.spec;
+    let mut real = match from {
+        Some(trained) => Real::with(spec.clone(), trained.real.clone())?,
+        None if plan.taken.is_empty() => Real::new(spec.clone(), start)?,
+        None => Real::new(spec.clone(), &generate::initial(spec, config.seed)?)?,
+    };
+    for rows in &plan.taken {
+        real.train(&generate::rows(&data.train, &plan.original(rows), spec.fixed))?;
+    }
+    let shown = |point: &ProbePoint| matches!(point, ProbePoint::Weights(_) | ProbePoint::Bias(_));
+    Ok(real.showing(Shows::Only(shown)))
+}
+
 /// The plan of what is left of a run that is resumed: of all of it, if its parties have kept nothing.
 fn rest<S: Trains>(config: &Config, plan: Plan, secure: &mut S) -> Result<Plan, Error> {
     let Some(keeping) = config.resumed() else { return Ok(plan) };
@@ -208,13 +229,13 @@ fn rest<S: Trains>(config: &Config, plan: Plan, secure: &mut S) -> Result<Plan, 
 
 /// The first rows of the test set.
 fn sample(test: &Evaluation<'_>) -> Result<Batch, Error> {
-    test.sample().ok_or_else(|| Error::Usage("the test set is empty".into()))
+    test.sample().ok_or(Error::EmptyTestSet)
 }
 
 /// Loss, if the head has one, and accuracy of a network on rows.
 fn on_sample(spec: &TrainSpec, side: &Real, rows: &Batch) -> Result<(Option<f64>, f64), Error> {
-    let loss = side.network().mean_loss(&RealHead::of(spec), &rows.reals, &rows.labels).map_err(refused)?;
-    Ok((loss, side.network().accuracy(&rows.reals, &rows.labels).map_err(refused)?))
+    let loss = side.network().mean_loss(&RealHead::of(spec), &rows.reals, &rows.labels)?;
+    Ok((loss, side.network().accuracy(&rows.reals, &rows.labels)?))
 }
 
 /// The traces of a free run: each side that takes part trains on its own from the parameters that it has; the others
@@ -294,17 +315,7 @@ pub fn run<S: Trains>(
     plan.batches.truncate(ours.done);
     let theirs = secure_run(config, data, (&plan, None), from, start_secure(1)?, &mut progress)?;
     let spec = &config.spec;
-    let mut real = match from {
-        Some(trained) => Real::with(spec.clone(), trained.real.clone())?,
-        None if resumed > 0 => Real::new(spec.clone(), &generate::initial(spec, config.seed)?)?,
-        None => Real::new(spec.clone(), &ours.start)?,
-    };
-    // This side keeps no states: it takes the steps again.
-    for rows in &plan.taken {
-        real.train(&generate::rows(&data.train, &plan.original(rows), spec.fixed))?;
-    }
-    let shown = |point: &ProbePoint| matches!(point, ProbePoint::Weights(_) | ProbePoint::Bias(_));
-    let mut real = real.showing(Shows::Only(shown));
+    let mut real = real_side(config, data, &plan, from, &ours.start)?;
     let mut integer = Integer::with_coins(spec.clone(), Coins::seeded(config.seed.wrapping_add(1)))?;
     integer.load(&ours.start)?;
     let test = Evaluation::of(data, spec.fixed);
@@ -330,21 +341,32 @@ pub fn run<S: Trains>(
     let end = Ending { accuracy, chance: test.chance(), steps, epoch };
     let divergence = divergence.verdicts(&end);
     let last = ours.opened.last().unwrap_or(&ours.start);
-    let mut watch = SIDES.map(|side| Health::new(side, spec));
-    let opened = [None, Some(integer.parameters()?), Some(last.clone())];
-    for ((side, parameters), accuracy) in watch.iter_mut().zip(opened).zip(accuracy) {
-        side.opened(spec, &ours.start, &sample)?;
-        match parameters {
-            Some(parameters) => side.opened(spec, &parameters, &sample)?,
-            None => side.network(spec, real.network(), &sample)?,
-        }
-        side.accuracy = accuracy;
-    }
+    let watch = healths(spec, &ours.start, (&real, &integer.parameters()?, last), &sample, accuracy)?;
     let mut checks = judge.finish();
     checks.push(divergence::outcome(config, &divergence));
     let trained = Trained { steps: before.saturating_add(done as u32), real: real.layers(), shares: ours.shares };
     let (accuracy, steps) = ((accuracy[0], accuracy[2]), done - resumed);
     Ok(Findings { curve, checks, divergence, watch, accuracy, spent, steps, before: resumed, trained })
+}
+
+/// The health of every side's training: from its start and its last weights, on one sample.
+fn healths(
+    spec: &TrainSpec,
+    start: &Parameters,
+    (real, integer, secure): (&Real, &Parameters, &Parameters),
+    sample: &Batch,
+    accuracy: [f64; 3],
+) -> Result<[Health; 3], Error> {
+    let mut all = SIDES.map(|side| Health::new(side, spec));
+    for (side, accuracy) in all.iter_mut().zip(accuracy) {
+        side.opened(spec, start, sample)?;
+        side.accuracy = accuracy;
+    }
+    let [on_real, on_integer, on_secure] = &mut all;
+    on_real.network(spec, real.network(), sample)?;
+    on_integer.opened(spec, integer, sample)?;
+    on_secure.opened(spec, secure, sample)?;
+    Ok(all)
 }
 
 /// The plaintext sides of a run, beside what the secure runs opened.
@@ -394,7 +416,7 @@ impl Plain<'_> {
         self.divergence.side(2).step(last, &weights_of(&secure), |v| *v);
         // Logits are looked at here only: a training step of these sides shows none.
         for (number, side) in [(0, real), (2, &secure)] {
-            let logits = side.network().forward(&self.sample.reals).map_err(refused)?;
+            let logits = side.network().forward(&self.sample.reals)?;
             self.divergence.side(number).step(last, &Tensors::from([(ProbePoint::Logits, logits)]), |v| *v);
         }
         let (on_real, on_secure) = (on_sample(spec, real, &self.sample)?, on_sample(spec, &secure, &self.sample)?);

@@ -1,8 +1,8 @@
-//! Connections that know who is at the other end: TLS 1.3 with a certificate on both sides, each certificate issued by one authority and
-//! pinned, by the SHA-256 of its bytes, to one party or to the client.
+//! Connections that know who is at the other end: TLS 1.3 with a certificate on both sides, each certificate issued by
+//! one authority and pinned, by the SHA-256 of its bytes, to one party or to the client.
 //!
-//! A connection is set up within a given time or not at all, so that a stranger who connects and says nothing occupies a thread for
-//! seconds and nobody waits for it. Errors never contain keys or certificates.
+//! A connection is set up within a given time or not at all, so that a stranger who connects and says nothing occupies
+//! a thread for seconds and nobody waits for it. Errors never contain keys or certificates.
 
 use crate::id::PartyId;
 use rustls::pki_types::pem::PemObject;
@@ -252,7 +252,8 @@ impl<S: rustls::SideData, C: std::ops::DerefMut<Target = rustls::ConnectionCommo
 trait ReadWrite: Read + Write + Send {}
 impl<T: Read + Write + Send> ReadWrite for T {}
 
-/// Bytes that are taken from a socket at a time, if there are so many: rustls itself asks for 4 KiB, a call of the system each.
+/// Bytes that are taken from a socket at a time, if there are so many: rustls itself asks for 4 KiB, a call of the
+/// system each.
 const READ_AHEAD: usize = 1 << 17;
 
 /// A socket that counts the bytes written to it, TLS included.
