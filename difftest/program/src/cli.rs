@@ -17,7 +17,7 @@ pub mod replay;
 pub mod time;
 pub mod training;
 
-use crate::error::Error;
+use crate::error::{Error, FlagError};
 use crate::parties::files::HostsFile;
 use crate::parties::local::LocalParties;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -200,7 +200,8 @@ fn start_parties(cli: &Cli) -> Result<Option<LocalParties>, Error> {
     let states = cli.check.states().filter(|_| cli.command.is_none());
     difftest::parties::wait_for(Duration::from_secs(cli.deadline))?;
     if cli.parties == "memory" {
-        return states.map_or(Ok(()), |folder| difftest::parties::keep_in(folder.into())).map(|()| None);
+        states.map_or(Ok(()), |folder| difftest::parties::keep_in(folder.into()))?;
+        return Ok(None);
     }
     if let Some(why) = cli.command.as_ref().and_then(Command::apart) {
         return Err(FlagError::Apart(why).into());
