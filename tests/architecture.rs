@@ -56,8 +56,8 @@ const CRATES: [Crate; 6] = [
         sources: "difftest/src",
         uses: &["spec", "reference", "fixtures", "secure"],
         modules: &[
-            "error",
             "chance",
+            "error",
             "input",
             "interrupt",
             "provenance",
