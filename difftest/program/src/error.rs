@@ -37,7 +37,7 @@ pub enum Error {
         path: PathBuf,
         /// The reason.
         #[source]
-        cause: RunError,
+        cause: Box<RunError>,
     },
 }
 
