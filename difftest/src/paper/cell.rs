@@ -447,6 +447,8 @@ pub const QUIET: f64 = 0.05;
 pub enum Untimed {
     /// Fewer than [`LEAST_EPOCHS`] whole epochs.
     Short,
+    /// Fewer than [`super::time_cell::LEAST_COUNTED`] counted epochs of a configuration timed by itself.
+    Few,
     /// Other processes used the machine.
     Busy,
     /// Nothing says whether they did.
@@ -457,6 +459,7 @@ impl fmt::Display for Untimed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Untimed::Short => "fewer than 20 whole epochs",
+            Untimed::Few => "fewer than 3 counted epochs",
             Untimed::Busy => "other processes used the machine",
             Untimed::NotMeasured => "it is not recorded whether the machine was quiet",
         })
@@ -472,17 +475,6 @@ pub fn layers_of(layers: usize) -> String {
 pub fn short(rate: f64) -> String {
     let text = format!("{rate:.2e}");
     text.parse::<f64>().map_or(text, |v| v.to_string())
-}
-
-/// Where cells ran, each machine once.
-pub fn machines<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Vec<Machine> {
-    let mut machines: Vec<Machine> = Vec::new();
-    for cell in cells {
-        if !machines.contains(&cell.machine) {
-            machines.push(cell.machine.clone());
-        }
-    }
-    machines
 }
 
 /// Binomial standard error of an accuracy (0 to 1) on `rows` rows.
