@@ -504,7 +504,7 @@ mod tests {
         let text = tables(&Finished { times, ..Finished::new(&cells[0].setup, &cells) }).unwrap();
         for line in [
             "| 1 layer, prob, softmax | 4.00 | 8.00 | 10.0 | 12.0 | 3.0 | by itself |",
-            "| 3 layers, nearest, softmax | 40.00 | 80.00 | 10.0 | 231.0 | 5.8 | by itself |",
+            "| 3 layers, nearest, softmax | 40.00 | 80.00 | 10.0 | 70.1 | 1.8 | by itself |",
             "- 2 of 3: by itself on 2026-11-29, 3 counted epochs each, P, 2 processors, kernel portable, difftest 1.",
             "- 1 of 3: in training, processor not recorded, 2 processors, kernel portable.",
             "| prob, softmax | 1 (1 secure) | 92.00 / 92.00 / 92.00 / 92.00 | – | 91.6 / 92.2 / 92.2 / 92.4 | \

@@ -190,7 +190,7 @@ pub(crate) mod tests {
 
     /// A timing cell on a quiet machine, with this many seconds an epoch, ten times those of real numbers.
     pub(crate) fn timed(configuration: &str, seconds: f64) -> TimeCell {
-        let took = |wall: f64| Took { wall, processor: Some(2.0 * wall), others: Some(0.01 * wall) };
+        let took = |wall: f64| Took { wall, processor: Some(2.0 * wall), others: Some(0.01) };
         let pair = |wall: f64| Epoch { secure: took(wall), plaintext: took(wall / 10.0) };
         TimeCell {
             schema: SCHEMA,
@@ -225,7 +225,7 @@ pub(crate) mod tests {
         // The pair that warms up may be disturbed.
         cell.epochs[0].secure.others = Some(100.0);
         assert_eq!(cell.clean(), Ok(()));
-        // 3 * 4.4 s were counted, and a tenth of a core is 1.32 s of that.
+        // 3 * 4.4 s were counted, and a tenth of a core is 1.32 s of that; the other five spans have 0.05 s.
         cell.epochs[2].secure.others = Some(1.2);
         assert_eq!(cell.clean(), Ok(()));
         cell.epochs[2].secure.others = Some(1.4);
