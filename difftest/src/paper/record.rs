@@ -9,7 +9,7 @@ use super::machine::{self, Machine};
 use super::result;
 use super::time_cell::{self, Pair, TimeCell};
 use crate::check::divergence::Verdict;
-use crate::error::Error;
+use crate::error::{Error, FileKind, Malformed};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -117,7 +117,7 @@ impl Record {
                 rows.join(",\n")
             ))
         };
-        write().map_err(|e| Error::Usage(format!("these results cannot be written as JSON: {e}")))
+        write().map_err(Error::json("the record of results"))
     }
 
     /// The cells of a file; their sketches are empty.
@@ -125,9 +125,7 @@ impl Record {
     /// # Errors
     /// A file that cannot be read, is no such record, or is one of another schema.
     pub fn read(path: &Path) -> Result<Finished, Error> {
-        let refuse = |what: String| {
-            Error::Usage(format!("{}: {what}; write it with difftest paper table DIR --save FILE", path.display()))
-        };
+        let refuse = |what: String| Error::from(Malformed::new(FileKind::Record, path, what));
         let bytes = std::fs::read(path).map_err(Error::file(path))?;
         let record: Record =
             serde_json::from_slice(&bytes).map_err(|e| refuse(format!("no record of results ({e})")))?;
