@@ -6,7 +6,7 @@
 
 mod stopwatch;
 
-pub use stopwatch::Took;
+pub use stopwatch::{Stopwatch, Took};
 
 use crate::error::Error;
 use crate::evaluation::Evaluation;
@@ -22,10 +22,9 @@ use fixtures::Dataset;
 use ndarray::{Array2, Axis};
 use reference::spec::TrainSpec;
 use secure::clock::Phase;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use stopwatch::Stopwatch;
 
 /// Version of the JSON; grows with every incompatible change.
 pub const SCHEMA: u32 = 2;
@@ -71,6 +70,13 @@ pub struct Timing {
     pub links: Vec<(&'static str, Link)>,
 }
 
+impl Timing {
+    /// Steps of an epoch.
+    fn steps_of(&self, data: &Dataset) -> usize {
+        self.steps.unwrap_or(data.train.len().div_ceil(self.spec.sgd.batch))
+    }
+}
+
 /// An epoch's time on an imagined network: computation as measured here plus the messages. A projection, not a
 /// measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -114,7 +120,7 @@ impl Spread {
 }
 
 /// One epoch of each side, in turn.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
     /// Three parties.
     pub secure: Took,
@@ -184,15 +190,19 @@ pub struct Measured {
     pub more_cores: Vec<MoreCores>,
 }
 
-/// Times both sides. `progress` hears of epochs done.
-///
-/// # Errors
-/// A side that cannot go on.
-pub fn run(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> Result<Measured, Error> {
+/// Both sides after their epochs.
+struct Trained {
+    secure: Secure,
+    plain: Real,
+    epochs: Vec<Epoch>,
+    cost: crate::side::Spent,
+}
+
+/// Trains both sides in turn from the seed's initial weights. `progress` hears of epochs done.
+fn train(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> Result<Trained, Error> {
     let spec = &timing.spec;
     let start = generate::initial(spec, timing.seed)?;
     let mut all = generate::batches(data.train.len(), spec.sgd.batch, timing.seed);
-    let steps = timing.steps.unwrap_or(data.train.len().div_ceil(spec.sgd.batch));
 
     let mut secure = Secure::start(spec.clone(), None, false)?;
     secure.load(&start)?;
@@ -204,7 +214,7 @@ pub fn run(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> 
 
     let (mut epochs, mut cost) = (Vec::new(), crate::side::Spent::default());
     for done in 0..timing.epochs {
-        let batches: Vec<Vec<u32>> = all.by_ref().take(steps).collect();
+        let batches: Vec<Vec<u32>> = all.by_ref().take(timing.steps_of(data)).collect();
         let watch = Stopwatch::start(processes());
         cost += secure.train(&batches)?;
         let secure_took = watch.stop();
@@ -218,11 +228,34 @@ pub fn run(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> 
         epochs.push(Epoch { secure: secure_took, plaintext: watch.stop() });
         progress(done + 1);
     }
+    Ok(Trained { secure, plain, epochs, cost })
+}
+
+/// Times both sides and nothing else: the epochs, of which the first warms up. `progress` hears of epochs done.
+///
+/// # Errors
+/// A side that cannot go on.
+pub fn epochs(timing: &Timing, data: &Dataset, progress: impl FnMut(usize)) -> Result<Vec<Epoch>, Error> {
+    Ok(train(timing, data, progress)?.epochs)
+}
+
+/// Times both sides, evaluates what they have learnt, and sums up. `progress` hears of epochs done.
+///
+/// # Errors
+/// A side that cannot go on.
+pub fn run(timing: &Timing, data: &Dataset, progress: impl FnMut(usize)) -> Result<Measured, Error> {
+    let Trained { mut secure, mut plain, epochs, cost } = train(timing, data, progress)?;
     let times = secure.times()?;
     let memory = peak_memory();
-    let evaluation = Evaluation::of(data, spec.fixed);
+    let evaluation = Evaluation::of(data, timing.spec.fixed);
     let accuracy = (evaluation.accuracy(&mut secure)?, evaluation.accuracy(&mut plain)?);
-    Ok(summary(timing, steps, epochs, &cost, &times, memory, accuracy))
+    Ok(summary(timing, timing.steps_of(data), epochs, &cost, &times, memory, accuracy))
+}
+
+/// Cores that other work had meanwhile, on average; `None` where the system does not tell.
+pub fn other_cores(took: impl Iterator<Item = Took> + Clone) -> Option<f64> {
+    let others: Option<f64> = took.clone().map(|t| t.others).sum();
+    others.map(|seconds| (seconds / took.map(|t| t.wall).sum::<f64>()).max(0.0))
 }
 
 /// What the epochs come to.
@@ -253,9 +286,7 @@ fn summary(
     let all_time: f64 = times.values().map(Duration::as_secs_f64).sum();
     let phases: BTreeMap<_, _> =
         times.iter().map(|(&phase, t)| (phase_name(phase), t.as_secs_f64() / all_time)).collect();
-    let both = || counted.iter().flat_map(|e| [e.secure, e.plaintext]);
-    let others: Option<f64> = both().map(|t| t.others).sum();
-    let other_cores = others.map(|seconds| seconds / both().map(|t| t.wall).sum::<f64>());
+    let other_cores = other_cores(counted.iter().flat_map(|e| [e.secure, e.plaintext]));
     let project = |&(network, link): &(&'static str, Link)| Projection {
         network,
         link,

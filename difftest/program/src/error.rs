@@ -40,7 +40,7 @@ pub enum Error {
         path: PathBuf,
         /// The reason.
         #[source]
-        cause: RunError,
+        cause: Box<RunError>,
     },
 }
 

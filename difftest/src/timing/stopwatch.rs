@@ -1,18 +1,20 @@
 //! Wall time and processor time of a piece of work, and what else ran on the machine meanwhile.
 
 use crate::parties::Processes;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 /// Seconds of a piece of work.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Took {
     /// By the clock on the wall.
     pub wall: f64,
     /// Of processors, by all threads of this process, and of the parties' where they have processes of their own and
     /// were measured. Null where the system does not tell, or the parties are on other machines.
     pub processor: Option<f64>,
-    /// Of processors, by everything else on the machine. Null where the system does not tell.
+    /// Of processors, by everything else on the machine. The system counts in hundredths of a second, so that this is
+    /// off by up to two of them and may be negative; over pieces of work that follow each other these errors cancel.
+    /// Null where the system does not tell.
     pub others: Option<f64>,
 }
 
@@ -35,7 +37,7 @@ impl Stopwatch {
     pub fn stop(&self) -> Took {
         let seconds = |now: Option<Duration>, then: Option<Duration>| Some(now?.saturating_sub(then?).as_secs_f64());
         let processor = seconds(of(self.processes), self.processor);
-        let others = seconds(busy(), self.busy).zip(processor).map(|(all, own)| (all - own).max(0.0));
+        let others = seconds(busy(), self.busy).zip(processor).map(|(all, own)| all - own);
         Took { wall: self.wall.elapsed().as_secs_f64(), processor, others }
     }
 }

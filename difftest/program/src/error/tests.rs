@@ -75,7 +75,7 @@ fn place(e: &RunError) -> usize {
 
 /// One error of the program for every variant but [`Error::Run`].
 fn of_the_program() -> Vec<Error> {
-    let cause = CellError::NoMarkers { begin: "<!-- a -->", end: "<!-- b -->" }.into();
+    let cause = Box::new(CellError::NoMarkers { begin: "<!-- a -->", end: "<!-- b -->" }.into());
     vec![
         FlagError::Depth { depth: 0, most: 3 }.into(),
         LogitsError { path: "a".into(), cause: LogitsCause::Classes(1) }.into(),
