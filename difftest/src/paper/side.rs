@@ -481,7 +481,7 @@ struct Shared<'d> {
 
 impl Trainee for Shared<'_> {
     fn train(&mut self, batches: &[Vec<u32>], look: &mut Look) -> Result<(), Error> {
-        let watch = Stopwatch::start();
+        let watch = Stopwatch::start(crate::parties::Processes::Own);
         let spent = self.secure.engine().train(batches)?;
         let took = watch.stop();
         look.epoch.seconds += took.wall;
