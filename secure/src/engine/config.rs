@@ -5,7 +5,7 @@ use crate::prg::Seed;
 use spec::TrainSpec;
 use std::time::Duration;
 
-/// How to start an [`Engine`].
+/// The settings of an [`Engine`](super::Engine).
 #[derive(Debug, Clone)]
 pub struct EngineConfig {
     /// What is trained.

@@ -46,8 +46,7 @@ fn bound() -> f64 {
 }
 
 const NEEDS: &str = "softmax and the replacements timed by themselves, or their secure cells with 20 epochs, on a \
-    quiet \
-                     machine";
+                     quiet machine";
 
 /// With one layer some replacement saves more than the bound.
 pub fn one_layer(e: &Evidence) -> Claim {
