@@ -6,7 +6,7 @@ use spec::TrainSpec;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How to start an [`Engine`].
+/// The settings of an [`Engine`](super::Engine).
 #[derive(Debug, Clone)]
 pub struct EngineConfig {
     /// What is trained.
