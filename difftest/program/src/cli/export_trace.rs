@@ -5,7 +5,8 @@ use super::training::Flags;
 use difftest::config;
 use difftest::error::Error;
 use difftest::output;
-use difftest::trace::{TraceFile, record};
+use difftest::run::record;
+use difftest::trace::TraceFile;
 use std::path::PathBuf;
 
 /// Flags of `difftest export-trace`.
@@ -45,6 +46,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     }
     let Some(out) = &args.out else { return Ok(Verdict::Holds) };
     output::check_output(Some(out))?;
+    TraceFile::check_name(out)?;
     let _planted = args.fault.as_deref().map(plant).transpose()?;
     trace(&args)?.write(out)?;
     Ok(Verdict::Holds)

@@ -1,18 +1,15 @@
-//! Traces of the secure engine: of ordinary training, and of a batch made of corner cases.
+//! Lock-step runs of the secure engine as trace files: of ordinary training, and of a batch made of corner cases.
 
-use super::export;
-use super::file::TraceFile;
+use super::lockstep::Lockstep;
 use crate::error::Error;
 use crate::generate;
+use crate::side::Batch;
 use crate::side::secure::Secure;
-use crate::side::{Batch, Opens, Side};
+use crate::trace::{TraceFile, export};
 use fixtures::Split;
 use ndarray::{Array1, Array2};
-use reference::fixed::{LayerUnits, Parameters, Tape};
+use reference::fixed::{LayerUnits, Parameters};
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
-
-/// The engine's name in its own traces.
-pub const ENGINE: &str = "difftest secure";
 
 /// Trains `steps` steps on shares from initial weights by `seed`, and records each with all of its tensors.
 ///
@@ -97,17 +94,14 @@ fn corner_rows() -> Vec<[i64; 10]> {
 
 fn run(
     spec: &TrainSpec,
-    mut start: Parameters,
+    start: Parameters,
     batches: impl Iterator<Item = Batch>,
     insecure_seed: Option<u64>,
 ) -> Result<TraceFile, Error> {
-    let mut trace = TraceFile::new(export::header(ENGINE, spec)?);
+    let mut file = TraceFile::new(export::header(export::ENGINE, spec)?);
     let mut side = Secure::start(spec.clone(), insecure_seed, true)?;
-    side.load(&start)?;
-    for (step, batch) in batches.enumerate() {
-        let done = side.step(&batch, Tape::default())?;
-        trace.record(step, &start, &batch, &done.tensors);
-        start = side.parameters()?;
+    for trace in Lockstep::new(spec, (0, start), batches, &mut side)?.despite_refusals() {
+        file.add(trace?)?;
     }
-    Ok(trace)
+    Ok(file)
 }
