@@ -5,7 +5,8 @@ use super::Planted;
 use super::training::{data, spec};
 use crate::error::Error;
 use crate::foreign;
-use crate::trace::{TraceFile, record};
+use crate::run::record;
+use crate::trace::TraceFile;
 use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
 use reference::spec::{Head, Rounding};
@@ -47,6 +48,19 @@ fn hidden(fault: Fault) -> Option<&'static str> {
         TiesHighest => "the maximum is the same whichever of equal logits wins",
         ExpTail => "the last unit of exp's tail is inside the claim",
         StaleBatch => "only runs on data that stay shared have it; a trace hands each batch over",
+        _ => return None,
+    })
+}
+
+/// Faults that show as another one does in every file, and why.
+fn alike(fault: Fault) -> Option<&'static str> {
+    use Fault::*;
+    Some(match fault {
+        WeightForgotten | DifferenceOnce | CrossTerm | Replicas => {
+            "what is added to the result depends on shares alone, whichever share is wrong"
+        }
+        LostCarry | SignTop => "which comparisons fail depends on shares alone, whichever carry or bit is wrong",
+        AndOdd | MaximumPower => "with ten classes both leave out the same comparison",
         _ => return None,
     })
 }
@@ -118,7 +132,10 @@ pub fn table(rows: &[Row]) -> String {
     for row in rows {
         let (name, place) = (row.fault.name(), row.fault.place());
         let _ = match (&row.found, row.hidden) {
-            (Some((trace, at, cause)), _) => writeln!(out, "| {name} | {place} | {at} | {cause} | {trace} |"),
+            (Some((trace, at, cause)), _) => {
+                let why = alike(row.fault).map(|why| format!(" (no file tells more: {why})")).unwrap_or_default();
+                writeln!(out, "| {name} | {place} | {at} | {cause}{why} | {trace} |")
+            }
             (None, Some(why)) => writeln!(out, "| {name} | {place} | not in a trace: {why} | – | – |"),
             (None, None) if row.unfinished > 0 => {
                 writeln!(out, "| {name} | {place} | the parties do not finish, so there is no trace | – | – |")
