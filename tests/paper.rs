@@ -104,8 +104,10 @@ fn cells_run_by_a_batch_system_and_merged_are_the_grid() {
     // As a Slurm array does, by number, on one machine; as GNU parallel does, by name, on the other.
     let grid = SMALL.join(" ");
     let script = format!(
-        "set -e\nfor SLURM_ARRAY_TASK_ID in 0 1 2; do\n  \"$DIFFTEST\" paper {grid} --out {out}/a --resume --cell $SLURM_ARRAY_TASK_ID\ndone\n\
-         \"$DIFFTEST\" paper {grid} --list | tail -n +3 | xargs -n 1 \"$DIFFTEST\" paper {grid} --out {out}/b --resume --cell\n"
+        "set -e\nfor SLURM_ARRAY_TASK_ID in 0 1 2; do\n  \"$DIFFTEST\" paper {grid} --out {out}/a --resume --cell \
+         $SLURM_ARRAY_TASK_ID\ndone\n\
+         \"$DIFFTEST\" paper {grid} --list | tail -n +3 | xargs -n 1 \"$DIFFTEST\" paper {grid} --out {out}/b --resume \
+         --cell\n"
     );
     let done =
         Command::new("sh").arg("-c").arg(&script).env("DIFFTEST", env!("CARGO_BIN_EXE_difftest")).output().unwrap();
@@ -200,6 +202,61 @@ fn seeds_are_a_list_and_a_rate_can_be_the_only_one() {
     let report: Value = serde_json::from_slice(&fs::read(Path::new(out).join("report.json")).unwrap()).unwrap();
     let setup = ["batch", "epsilon", "momentum", "learning_rate"].map(|s| report["setup"][s].as_f64().unwrap());
     assert_eq!(setup, [32.0, 0.25, 0.5, 0.02]);
+}
+
+/// Timing cells: each configuration a file, beside cells of the same setup and of no other. How long anything took is
+/// no matter here, and neither is whether the machine was quiet.
+#[test]
+fn configurations_are_timed_by_themselves() {
+    let (_keep, out) = folder();
+    let few =
+        ["--rows", "96", "--hidden", "8", "--layers", "1,2", "--heads", "softmax,relu-grad", "--rounding", "prob"];
+    let times = |more: &[&'static str]| [&few[..], &["--times", "1", "--out", out], more].concat();
+    let names = ["softmax-l1-prob", "relu-grad-l1-prob", "softmax-l2-prob", "relu-grad-l2-prob"];
+    assert_eq!(succeeds(&times(&["--list"])).lines().collect::<Vec<_>>(), names);
+
+    let line = |text: &str, name: &str| text.lines().filter(|l| l.starts_with(&format!("{name} "))).count();
+    let text = succeeds(&times(&["--cell", "relu-grad-l2-prob"]));
+    assert_eq!(line(&text, "relu-grad-l2-prob"), 1, "{text}");
+    assert!(text.contains("NOT CLEAN, no claim is judged by it: fewer than 3 counted epochs"), "{text}");
+    assert!(refuses(&times(&[])).contains("give --resume"));
+    succeeds(&times(&["--resume", "--cell", "0"]));
+    let files = || {
+        let entries = fs::read_dir(Path::new(out).join("times")).unwrap().map(|e| e.unwrap().file_name());
+        entries.map(|name| name.into_string().unwrap()).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert!(files().iter().eq(["relu-grad-l2-prob.json", "softmax-l1-prob.json"]), "{:?}", files());
+    let cell = fs::read(Path::new(out).join("times/softmax-l1-prob.json")).unwrap();
+    let cell: Value = serde_json::from_slice(&cell).unwrap();
+    assert_eq!((&cell["configuration"], cell["epochs"].as_array().unwrap().len()), (&"softmax-l1-prob".into(), 2));
+    assert!(cell["epochs"][1]["secure"]["wall"].as_f64().unwrap() > 0.0, "{cell}");
+    assert!(cell["epochs"][1]["real"]["wall"].as_f64().unwrap() > 0.0, "{cell}");
+    assert!(cell["program"].as_str().unwrap().starts_with("difftest ") && cell["machine"]["kernel"].is_string());
+    assert_eq!(cell["date"].as_str().unwrap().len(), "2026-11-29T05:00:00Z".len());
+
+    // The training cells of the same setup go into the same folder; one file holds both, and is the folder again.
+    let train = [&few[..], &["--sides", "real", "--epochs", "1", "--out", out, "--resume"]].concat();
+    succeeds(&train);
+    let report: Value = serde_json::from_slice(&fs::read(Path::new(out).join("report.json")).unwrap()).unwrap();
+    assert_eq!(report["times"], serde_json::json!(["softmax-l1-prob", "relu-grad-l2-prob"]));
+    let file = format!("{out}/results.json");
+    let table = succeeds(&["table", out, "--save", &file]);
+    let rows: Vec<_> = table.lines().filter(|l| l.ends_with("| by itself, not quiet |")).collect();
+    assert!(rows.len() == 2 && rows[1].starts_with("| 2 layers, prob, relu-grad | "), "{table}");
+    assert!(table.contains("\n- 2 of 2: by itself on ") && table.contains("fewer than 3 counted epochs"), "{table}");
+    assert_eq!(succeeds(&["table", &file]), table);
+    let again = format!("{out}/again");
+    let text = succeeds(&["merge", &file, "--out", &again]);
+    assert!(text.contains("6 cells copied, 0 here already"), "{text}");
+    assert_eq!(succeeds(&["table", &again]), table);
+
+    // Another setup is refused from either direction.
+    let other = [&["--hidden", "4"], &few[..2], &few[4..], &["--times", "1", "--resume", "--out", out]].concat();
+    assert!(refuses(&other).contains("hidden 4 against 8"));
+    fs::remove_dir_all(Path::new(out).join("cells")).unwrap();
+    fs::create_dir(Path::new(out).join("cells")).unwrap();
+    let other = [&["--hidden", "4"], &train[..2], &train[4..]].concat();
+    assert!(refuses(&other).contains("times/softmax-l1-prob.json: this cell was run with another setup"));
 }
 
 /// The file of results is the whole grid: the tables made from it are those made from the cells.
@@ -305,6 +362,9 @@ fn what_cannot_be_is_refused_in_one_line() {
     let (_keep, out) = folder();
     for (args, words) in [
         (&["--epochs", "0"][..], "--epochs is 0"),
+        (&["--times", "0"], "--times is 0"),
+        (&["--times", "1", "--cell", "softmax-l2"], "is no timing cell"),
+        (&["--times", "1", "--rows", "9", "--lr", "-1"], "learning rate"),
         (&["--batch", "0"], "--batch is 0"),
         (&["--rate-units", "0"], "--rate-units is 0"),
         (&["--lr", "-1", "--rows", "9"], "learning rate"),
@@ -418,9 +478,12 @@ fn browser() -> Option<PathBuf> {
 /// background.
 fn renders(browser: &Path, dir: &Path) {
     let html = fs::read_to_string(dir.join("report.html")).unwrap();
-    let measure = "<script>const s = getComputedStyle(document.body), r = [...document.querySelectorAll('figure svg')].map(v => v.getBoundingClientRect());\
-        document.title = 'measured ' + JSON.stringify({over: document.documentElement.scrollWidth - innerWidth, plots: r.length,\
-        drawn: r.filter(b => b.width > 200 && b.height > 130).length, ink: s.color, paper: s.backgroundColor});</script></body>";
+    let measure = "<script>const s = getComputedStyle(document.body), r = [...document.querySelectorAll('figure \
+        svg')].map(v => v.getBoundingClientRect());\
+        document.title = 'measured ' + JSON.stringify({over: document.documentElement.scrollWidth - innerWidth, plots: \
+        r.length,\
+        drawn: r.filter(b => b.width > 200 && b.height > 130).length, ink: s.color, paper: \
+        s.backgroundColor});</script></body>";
     let page = dir.join("measured.html");
     fs::write(&page, html.replace("</body>", measure)).unwrap();
     for size in ["360,740", "1280,900"] {
@@ -442,9 +505,9 @@ fn renders(browser: &Path, dir: &Path) {
     }
 }
 
-/// Nearest rounding tosses no coins: on all of MNIST and over all epochs the parties must predict what the integer model
-/// predicts, row for row as far as the number of hits tells, for as long as the model's operands stay inside their
-/// ranges. An attempt ends with the epoch in which they do not.
+/// Nearest rounding tosses no coins: on all of MNIST and over all epochs the parties must predict what the integer
+/// model predicts, row for row as far as the number of hits tells, for as long as the model's operands stay inside
+/// their ranges. An attempt ends with the epoch in which they do not.
 #[test]
 fn in_the_committed_results_nearest_rounding_agrees_with_the_integer_model_in_every_epoch() {
     let file = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/paper/results.json")).unwrap();

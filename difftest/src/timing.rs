@@ -1,12 +1,12 @@
 //! Secure training against plaintext training, timed in one process, epoch by epoch in turn, without any check.
 //!
-//! The ratio is taken between epochs that ran one after the other, so that a machine that speeds up or slows down changes both. Accuracy
-//! is evaluated once, after the last epoch, and is not part of any time. A run beside other work still tells processor time;
-//! its wall time is not called clean ([`Measured::unclean`]).
+//! The ratio is taken between epochs that ran one after the other, so that a machine that speeds up or slows down
+//! changes both. Accuracy is evaluated once, after the last epoch, and is not part of any time. A run beside other work
+//! still tells processor time; its wall time is not called clean ([`Measured::unclean`]).
 
 mod stopwatch;
 
-pub use stopwatch::Took;
+pub use stopwatch::{Stopwatch, Took};
 
 use crate::error::Error;
 use crate::evaluation::Evaluation;
@@ -21,10 +21,9 @@ use fixtures::Dataset;
 use ndarray::{Array2, Axis};
 use reference::spec::TrainSpec;
 use secure::clock::Phase;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use stopwatch::Stopwatch;
 
 /// Version of the JSON; grows with every incompatible change.
 pub const SCHEMA: u32 = 2;
@@ -48,7 +47,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// Seconds that messages take in an epoch: every round costs one latency, every byte of the busiest third its time on the wire.
+    /// Seconds that messages take in an epoch: every round costs one latency, every byte of the busiest third its time
+    /// on the wire.
     fn seconds(self, rounds: f64, bytes_all_parties: f64) -> f64 {
         rounds * self.latency_ms * 1e-3 + bytes_all_parties / 3.0 * 8.0 / (self.megabits_per_second * 1e6)
     }
@@ -69,7 +69,15 @@ pub struct Timing {
     pub links: Vec<(&'static str, Link)>,
 }
 
-/// An epoch's time on an imagined network: computation as measured here plus the messages. A projection, not a measurement.
+impl Timing {
+    /// Steps of an epoch.
+    fn steps_of(&self, data: &Dataset) -> usize {
+        self.steps.unwrap_or(data.train.len().div_ceil(self.spec.sgd.batch))
+    }
+}
+
+/// An epoch's time on an imagined network: computation as measured here plus the messages. A projection, not a
+/// measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Projection {
     /// Its name.
@@ -111,7 +119,7 @@ impl Spread {
 }
 
 /// One epoch of each side, in turn.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
     /// Three parties.
     pub secure: Took,
@@ -166,7 +174,8 @@ pub struct Measured {
     pub bytes_per_step: f64,
     /// Messages that all parties send in a step.
     pub messages_per_step: f64,
-    /// Largest resident size of this process so far: three parties, their data, and the plaintext side. Null where the system does not tell.
+    /// Largest resident size of this process so far: three parties, their data, and the plaintext side. Null where the
+    /// system does not tell.
     pub peak_memory_bytes: Option<u64>,
     /// Part of the three parties' time, by phase.
     pub phases: BTreeMap<&'static str, f64>,
@@ -176,15 +185,19 @@ pub struct Measured {
     pub more_cores: Vec<MoreCores>,
 }
 
-/// Times both sides. `progress` hears of epochs done.
-///
-/// # Errors
-/// A side that cannot go on.
-pub fn run(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> Result<Measured, Error> {
+/// Both sides after their epochs.
+struct Trained {
+    secure: Secure,
+    plain: Real,
+    epochs: Vec<Epoch>,
+    cost: crate::side::Spent,
+}
+
+/// Trains both sides in turn from the seed's initial weights. `progress` hears of epochs done.
+fn train(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> Result<Trained, Error> {
     let spec = &timing.spec;
     let start = generate::initial(spec, timing.seed)?;
     let mut all = generate::batches(data.train.len(), spec.sgd.batch, timing.seed);
-    let steps = timing.steps.unwrap_or(data.train.len().div_ceil(spec.sgd.batch));
 
     let mut secure = Secure::start(spec.clone(), None, false)?;
     secure.load(&start)?;
@@ -196,7 +209,7 @@ pub fn run(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> 
 
     let (mut epochs, mut cost) = (Vec::new(), crate::side::Spent::default());
     for done in 0..timing.epochs {
-        let batches: Vec<Vec<u32>> = all.by_ref().take(steps).collect();
+        let batches: Vec<Vec<u32>> = all.by_ref().take(timing.steps_of(data)).collect();
         let watch = Stopwatch::start();
         cost += secure.train(&batches)?;
         let secure_took = watch.stop();
@@ -210,11 +223,34 @@ pub fn run(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> 
         epochs.push(Epoch { secure: secure_took, plaintext: watch.stop() });
         progress(done + 1);
     }
+    Ok(Trained { secure, plain, epochs, cost })
+}
+
+/// Times both sides and nothing else: the epochs, of which the first warms up. `progress` hears of epochs done.
+///
+/// # Errors
+/// A side that cannot go on.
+pub fn epochs(timing: &Timing, data: &Dataset, progress: impl FnMut(usize)) -> Result<Vec<Epoch>, Error> {
+    Ok(train(timing, data, progress)?.epochs)
+}
+
+/// Times both sides, evaluates what they have learnt, and sums up. `progress` hears of epochs done.
+///
+/// # Errors
+/// A side that cannot go on.
+pub fn run(timing: &Timing, data: &Dataset, progress: impl FnMut(usize)) -> Result<Measured, Error> {
+    let Trained { mut secure, mut plain, epochs, cost } = train(timing, data, progress)?;
     let times = secure.times()?;
     let peak_memory_bytes = peak_memory();
-    let evaluation = Evaluation::of(data, spec.fixed);
+    let evaluation = Evaluation::of(data, timing.spec.fixed);
     let accuracy = (evaluation.accuracy(&mut secure)?, evaluation.accuracy(&mut plain)?);
-    Ok(summary(timing, steps, epochs, &cost, &times, peak_memory_bytes, accuracy))
+    Ok(summary(timing, timing.steps_of(data), epochs, &cost, &times, peak_memory_bytes, accuracy))
+}
+
+/// Cores that other work had meanwhile, on average; `None` where the system does not tell.
+pub fn other_cores(took: impl Iterator<Item = Took> + Clone) -> Option<f64> {
+    let others: Option<f64> = took.clone().map(|t| t.others).sum();
+    others.map(|seconds| (seconds / took.map(|t| t.wall).sum::<f64>()).max(0.0))
 }
 
 /// What the epochs come to.
@@ -245,9 +281,7 @@ fn summary(
     let all_time: f64 = times.values().map(Duration::as_secs_f64).sum();
     let phases: BTreeMap<_, _> =
         times.iter().map(|(&phase, t)| (phase_name(phase), t.as_secs_f64() / all_time)).collect();
-    let both = || counted.iter().flat_map(|e| [e.secure, e.plaintext]);
-    let others: Option<f64> = both().map(|t| t.others).sum();
-    let other_cores = others.map(|seconds| seconds / both().map(|t| t.wall).sum::<f64>());
+    let other_cores = other_cores(counted.iter().flat_map(|e| [e.secure, e.plaintext]));
     let project = |&(network, link): &(&'static str, Link)| Projection {
         network,
         link,
@@ -290,8 +324,9 @@ fn unclean(counted: usize, other_cores: Option<f64>) -> Vec<String> {
     reasons
 }
 
-/// From measured parts: matrix products over all cores, the rest of the processor time over one core a party, and as much idle time as here, which
-/// the rounds cost and more cores do not shorten. No more cores than this machine has: nothing.
+/// From measured parts: matrix products over all cores, the rest of the processor time over one core a party, and as
+/// much idle time as here, which the rounds cost and more cores do not shorten. No more cores than this machine has:
+/// nothing.
 fn more_cores(secure: &Speed, phases: &BTreeMap<&'static str, f64>, here: usize) -> Vec<MoreCores> {
     let part = |phase| phases.get(phase_name(phase)).copied().unwrap_or(0.0);
     let Some(processor) = secure.processor_seconds_per_epoch.map(|p| p.median) else { return Vec::new() };

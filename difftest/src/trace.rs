@@ -9,7 +9,8 @@
 //! * [`header`]: what an engine says about itself: network, number format, rounding, claims; [`tensor`]: one named
 //!   array, integers in units or floats.
 //! * [`npz`] and [`safetensors`]: the two containers.
-//! * [`export`]: a step of one of this project's own sides in that format, and [`coins`] with the coins of it.
+//! * [`export`]: a step of one of this project's own sides in that format, and [`coins`] with the coins of it; whole
+//!   runs of the secure engine are in [`crate::run::record`].
 //! * [`step_file`]: such a step as what can be run again (`--save-step`, `replay`).
 //!
 //! Readers trust nothing: no memory is taken because a header asks for it, and every refusal is one line.

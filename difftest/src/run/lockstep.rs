@@ -35,8 +35,6 @@ pub struct Lockstep<'r, S, B> {
     step: usize,
     /// Seed of the integer side's own coins, where the tested side hands out none.
     seed: u64,
-    /// Whether the run goes on after coins that the integer side refuses.
-    despite_refusals: bool,
     over: bool,
 }
 
@@ -53,29 +51,12 @@ impl<'r, S: Opens, B: Iterator<Item = Batch>> Lockstep<'r, S, B> {
     ) -> Result<Self, Error> {
         let (real, integer) = (Real::new(spec.clone(), &start)?, Integer::replaying(spec.clone())?);
         tested.load(&start)?;
-        let start = Some(start);
-        Ok(Lockstep {
-            spec,
-            batches,
-            real,
-            integer,
-            tested,
-            start,
-            step,
-            seed: 0,
-            despite_refusals: false,
-            over: false,
-        })
+        Ok(Lockstep { spec, batches, real, integer, tested, start: Some(start), step, seed: 0, over: false })
     }
 
     /// Changes the seed of the coins that the integer side draws where the tested side hands out none.
     pub fn seeded(self, seed: u64) -> Self {
         Lockstep { seed, ..self }
-    }
-
-    /// Goes on after a step whose coins the integer side refuses: for recording what the tested side does.
-    pub fn despite_refusals(self) -> Self {
-        Lockstep { despite_refusals: true, ..self }
     }
 
     /// The real and the tested side as the last step left them.
@@ -133,8 +114,7 @@ impl<S: Opens, B: Iterator<Item = Batch>> Iterator for Lockstep<'_, S, B> {
         }
         let batch = self.batches.next()?;
         let taken = self.take(batch);
-        let goes_on = |t: &Trace| t.complete() || (self.despite_refusals && t.stopped.is_none());
-        self.over = !taken.as_ref().is_ok_and(goes_on);
+        self.over = !taken.as_ref().is_ok_and(Trace::complete);
         Some(taken)
     }
 }

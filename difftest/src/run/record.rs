@@ -1,15 +1,15 @@
-//! Lock-step runs of the secure engine as trace files: of ordinary training, and of a batch made of corner cases.
+//! Traces of the secure engine: of ordinary training, and of a batch made of corner cases.
 
-use super::lockstep::Lockstep;
+use super::free::Free;
 use crate::error::Error;
 use crate::generate;
-use crate::side::Batch;
 use crate::side::secure::Secure;
-use crate::trace::{TraceFile, export};
+use crate::side::{Batch, Side, Tensors};
+use crate::trace::{TraceFile, coins, export};
 use fixtures::Split;
 use ndarray::{Array1, Array2};
 use reference::fixed::{LayerUnits, Parameters};
-use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+use reference::spec::{FixedSpec, Head, NetworkSpec, ProbePoint, Rounding, SgdSpec, TrainSpec};
 
 /// Trains `steps` steps on shares from initial weights by `seed`, and records each with all of its tensors.
 ///
@@ -29,9 +29,8 @@ pub fn training(
 }
 
 /// One step of a network that computes x = max(0, x) - max(0, -x), so that the rows of the batch are the logits, and
-/// hidden units are exactly 0
-/// wherever a row is: values on, below and above every threshold, ties, rows without a positive value, small and
-/// large ones.
+/// hidden units are exactly 0 wherever a row is: values on, below and above every threshold, ties, rows without a
+/// positive value, small and large ones.
 ///
 /// # Errors
 /// As for [`training`].
@@ -94,14 +93,33 @@ fn corner_rows() -> Vec<[i64; 10]> {
 
 fn run(
     spec: &TrainSpec,
-    start: Parameters,
+    mut start: Parameters,
     batches: impl Iterator<Item = Batch>,
     insecure_seed: Option<u64>,
 ) -> Result<TraceFile, Error> {
     let mut file = TraceFile::new(export::header(export::ENGINE, spec)?);
     let mut side = Secure::start(spec.clone(), insecure_seed, true)?;
-    for trace in Lockstep::new(spec, (0, start), batches, &mut side)?.despite_refusals() {
-        file.add(trace?)?;
+    side.load(&start)?;
+    let mut run = Free::new(spec, batches);
+    run.tested = Some(&mut side);
+    for trace in run {
+        let trace = trace?;
+        file.record(trace.step, &start, &trace.batch, &trace.tested.tensors);
+        coins::write(&mut file, trace.step, &trace.coins);
+        let layers = (1..=spec.network.layers()).map(|l| left(&trace.tested.tensors, l));
+        let layers = layers.collect::<Option<_>>();
+        start = Parameters { layers: layers.ok_or_else(|| secure::Error::misuse("a step without its parameters"))? };
     }
     Ok(file)
+}
+
+/// The parameters of layer `l` as a step has left them.
+fn left(tensors: &Tensors<i64>, l: usize) -> Option<LayerUnits> {
+    let row = |point| tensors.get(&point).map(|t| t.row(0).to_owned());
+    Some(LayerUnits {
+        weights: tensors.get(&ProbePoint::Weights(l))?.clone(),
+        bias: row(ProbePoint::Bias(l))?,
+        weight_velocity: tensors.get(&ProbePoint::WeightVelocity(l))?.clone(),
+        bias_velocity: row(ProbePoint::BiasVelocity(l))?,
+    })
 }

@@ -1,16 +1,18 @@
 //! Wall time and processor time of a piece of work, and what else ran on the machine meanwhile.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 /// Seconds of a piece of work.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Took {
     /// By the clock on the wall.
     pub wall: f64,
     /// Of processors, by all threads of this process. Null where the system does not tell.
     pub processor: Option<f64>,
-    /// Of processors, by everything else on the machine. Null where the system does not tell.
+    /// Of processors, by everything else on the machine. The system counts in hundredths of a second, so that this is
+    /// off by up to two of them and may be negative; over pieces of work that follow each other these errors cancel.
+    /// Null where the system does not tell.
     pub others: Option<f64>,
 }
 
@@ -32,7 +34,7 @@ impl Stopwatch {
     pub fn stop(&self) -> Took {
         let seconds = |now: Option<Duration>, then: Option<Duration>| Some(now?.saturating_sub(then?).as_secs_f64());
         let processor = seconds(own(), self.processor);
-        let others = seconds(busy(), self.busy).zip(processor).map(|(all, own)| (all - own).max(0.0));
+        let others = seconds(busy(), self.busy).zip(processor).map(|(all, own)| all - own);
         Took { wall: self.wall.elapsed().as_secs_f64(), processor, others }
     }
 }
@@ -54,7 +56,8 @@ fn busy() -> Option<Duration> {
     busy_of(&std::fs::read_to_string("/proc/stat").ok()?)
 }
 
-/// Everything but idling and waiting for disks, in hundredths of a second; what a host takes from a virtual machine counts.
+/// Everything but idling and waiting for disks, in hundredths of a second; what a host takes from a virtual machine
+/// counts.
 fn busy_of(stat: &str) -> Option<Duration> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let ticks: Vec<u64> = line.split_whitespace().map_while(|v| v.parse().ok()).collect();

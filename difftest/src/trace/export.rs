@@ -4,7 +4,6 @@
 use super::file::TraceFile;
 use super::header::{Claim, Claims, FORMAT, Header, Numbers, TraceRounding, Truncation, Update, VERSION};
 use super::tensor::{Tensor, Values};
-use super::{Trace, coins};
 use crate::bound::Errors;
 use crate::error::Error;
 use crate::side::{Batch, Tensors};
@@ -59,8 +58,8 @@ pub fn header(engine: &str, spec: &TrainSpec) -> Result<Header, Error> {
         truncation_error: None,
         truncation: Truncation::DotProduct,
         update: Update::Fused,
-        coded_rate: Some(units.rate as f64 * 2f64.powi(-(units.rate_bits as i32))),
-        coded_momentum: Some(units.momentum as f64 * 2f64.powi(-(units.shift as i32))),
+        coded_rate: Some(units.real_rate()),
+        coded_momentum: Some(units.real_momentum()),
         pixel_scale: None,
         scales,
         claims: Claims { exp: Some(exp), division: Some(division), log: None },
@@ -104,7 +103,7 @@ pub fn spec(header: &Header) -> Result<TrainSpec, String> {
                 .ok_or_else(|| other("the scale of velocities", "fraction_bits or more"))?,
         },
     };
-    spec.validate().map_err(|e| format!("header: {}", e.0))?;
+    spec.validate().map_err(|e| format!("header: {e}"))?;
     Ok(spec)
 }
 
@@ -131,20 +130,6 @@ impl TraceFile {
         for (point, tensor) in tensors {
             put(&name(point), Tensor::units(tensor));
         }
-    }
-
-    /// Adds a step of a run: where it started, its batch, what the tested side computed, and the coins of that.
-    ///
-    /// # Errors
-    /// A step that the tested side did not finish, or of a free run, which has no common start.
-    pub fn add(&mut self, trace: Trace) -> Result<(), Error> {
-        if let Some(error) = trace.stopped {
-            return Err(error);
-        }
-        let start = trace.start.ok_or_else(|| Error::Usage("a step of a free run has no common start".into()))?;
-        self.record(trace.step, &start.units, &trace.batch, &trace.tested.tensors);
-        coins::write(self, trace.step, &trace.coins);
-        Ok(())
     }
 }
 

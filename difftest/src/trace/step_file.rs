@@ -9,7 +9,7 @@ use super::tensor::Values;
 use super::{Trace, coins};
 use crate::compare::real;
 use crate::config::Config;
-use crate::error::Error;
+use crate::error::{Error, FileKind, Malformed};
 use crate::side::{Batch, SIDES, Tensors};
 use ndarray::{Array2, Axis};
 use reference::fixed::{LayerUnits, Parameters, Tape};
@@ -94,7 +94,7 @@ impl StepFile {
     /// One line naming the file and what is wrong with it.
     pub fn read(path: &Path, step: Option<usize>) -> Result<Self, Error> {
         let trace = TraceFile::read(path)?;
-        let found = Self::of(&trace, step).map_err(|what| Error::Usage(format!("{}: {what}", path.display())))?;
+        let found = Self::of(&trace, step).map_err(|what| Malformed::new(FileKind::Step, path, what))?;
         Ok(StepFile { path: path.into(), ..found })
     }
 
