@@ -1,7 +1,7 @@
 //! Which cells there are, and running those that are missing.
 
 use super::cell::{Cell, Id, Setup, Side};
-use super::side::Data;
+use super::data::Data;
 use super::store::Store;
 use super::time_cell::Configuration;
 use super::train::{self, Event};

@@ -1,7 +1,7 @@
 //! What the paper's published code does where it differs from the paper's formulas.
 //!
 //! Source: the repository csiro-mlai/mnist-mpc, whose first release builds MP-SPDZ at commit 15d179a1 (November 2020);
-//! `Compiler/ml.py` there. Since July 2021 it builds commit 99c0549e, whose limit is 1.2 instead of [`OF_CHANCE`]; the
+//! `Compiler/ml.py` there. Since July 2021 it builds commit 99c0549e, whose limit is 1.2 instead of [`OF_CHANCE`](crate::run::restart::OF_CHANCE); the
 //! rest of what is described here is unchanged there.
 //!
 //! *Restarts.* Training starts at rate 0.01. After an epoch with a batch loss above 100, or fewer test rows right than
@@ -18,9 +18,6 @@ use reference::fixed::divide::reciprocal;
 use reference::fixed::heads::{Gradient, Rows, Truth};
 use reference::fixed::truncate::trunc;
 use reference::fixed::{Arithmetic, ModelError, Probe, Unreduced};
-
-/// Accuracy that counts as divergence in the published code, as a multiple of chance.
-pub const OF_CHANCE: f64 = 1.1;
 
 /// ReLU(x) (1 / S) - y, the reciprocal first. Where S = 0 each product is 0, whatever the reciprocal is.
 ///
