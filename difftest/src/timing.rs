@@ -244,11 +244,10 @@ pub fn run(timing: &Timing, data: &Dataset, progress: impl FnMut(usize)) -> Resu
     Ok(summary(timing, timing.steps_of(data), epochs, &cost, &times, peak_memory_bytes, accuracy))
 }
 
-/// Cores that other work had during these epochs, on average; `None` where the system does not tell.
-pub fn other_cores(epochs: &[Epoch]) -> Option<f64> {
-    let both = || epochs.iter().flat_map(|e| [e.secure, e.plaintext]);
-    let others: Option<f64> = both().map(|t| t.others).sum();
-    others.map(|seconds| (seconds / both().map(|t| t.wall).sum::<f64>()).max(0.0))
+/// Cores that other work had meanwhile, on average; `None` where the system does not tell.
+pub fn other_cores(took: impl Iterator<Item = Took> + Clone) -> Option<f64> {
+    let others: Option<f64> = took.clone().map(|t| t.others).sum();
+    others.map(|seconds| (seconds / took.map(|t| t.wall).sum::<f64>()).max(0.0))
 }
 
 /// What the epochs come to.
@@ -279,7 +278,7 @@ fn summary(
     let all_time: f64 = times.values().map(Duration::as_secs_f64).sum();
     let phases: BTreeMap<_, _> =
         times.iter().map(|(&phase, t)| (phase_name(phase), t.as_secs_f64() / all_time)).collect();
-    let other_cores = other_cores(counted);
+    let other_cores = other_cores(counted.iter().flat_map(|e| [e.secure, e.plaintext]));
     let project = |&(network, link): &(&'static str, Link)| Projection {
         network,
         link,

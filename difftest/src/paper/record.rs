@@ -7,10 +7,9 @@ use super::cell::{self, Attempt, Cell, Cost, Epoch, Id, SCHEMA, Setup};
 use super::finished::Finished;
 use super::machine::{self, Machine};
 use super::result;
-use super::time_cell::{self, TimeCell};
+use super::time_cell::{self, Pair, TimeCell};
 use crate::check::divergence::Verdict;
 use crate::error::Error;
-use crate::timing;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -38,7 +37,7 @@ struct Timed {
     /// Place in `machines`.
     machine: usize,
     program: String,
-    epochs: Vec<timing::Epoch>,
+    epochs: Vec<Pair>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use super::machine::{self, Machine};
 use crate::error::Error;
 use crate::provenance::Provenance;
 use crate::statistics::median;
-use crate::timing::{self, Epoch, OTHER_WORK, Timing};
+use crate::timing::{self, OTHER_WORK, Timing, Took};
 use reference::spec::{Head, Rounding};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -68,6 +68,16 @@ impl FromStr for Configuration {
     }
 }
 
+/// One epoch of each side, in turn.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pair {
+    /// The three parties' epoch.
+    pub secure: Took,
+    /// The same epoch in real numbers.
+    pub real: Took,
+}
+
 /// A finished timing cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -79,7 +89,7 @@ pub struct TimeCell {
     /// How it was trained, in common with the cells beside it.
     pub setup: Setup,
     /// Every pair of epochs, the one that warms up first. At least two.
-    pub epochs: Vec<Epoch>,
+    pub epochs: Vec<Pair>,
     /// When it was finished, UTC, as RFC 3339 writes it.
     pub date: String,
     /// Where.
@@ -109,12 +119,12 @@ impl TimeCell {
         if self.epochs.len() < 2 {
             return Err("a timing cell has at least two pairs of epochs".into());
         }
-        let took = self.epochs.iter().flat_map(|e| [e.secure.wall, e.plaintext.wall]);
+        let took = self.epochs.iter().flat_map(|e| [e.secure.wall, e.real.wall]);
         if took.into_iter().all(|wall| wall > 0.0) { Ok(()) } else { Err("epochs take seconds above 0".into()) }
     }
 
     /// The pairs of epochs that count.
-    pub fn counted(&self) -> &[Epoch] {
+    pub fn counted(&self) -> &[Pair] {
         self.epochs.get(1..).unwrap_or_default()
     }
 
@@ -131,12 +141,12 @@ impl TimeCell {
 
     /// Median of the seconds of an epoch in real numbers.
     pub fn real_seconds(&self) -> Option<f64> {
-        median(&self.counted().iter().map(|e| e.plaintext.wall).collect::<Vec<_>>())
+        median(&self.counted().iter().map(|e| e.real.wall).collect::<Vec<_>>())
     }
 
     /// Median over the pairs of secure seconds over seconds in real numbers.
     pub fn ratio(&self) -> Option<f64> {
-        median(&self.counted().iter().map(|e| e.secure.wall / e.plaintext.wall).collect::<Vec<_>>())
+        median(&self.counted().iter().map(|e| e.secure.wall / e.real.wall).collect::<Vec<_>>())
     }
 
     /// Whether its seconds are worth comparing, or why not.
@@ -144,7 +154,7 @@ impl TimeCell {
     /// # Errors
     /// The reason.
     pub fn clean(&self) -> Result<(), Untimed> {
-        match timing::other_cores(self.counted()) {
+        match timing::other_cores(self.counted().iter().flat_map(|e| [e.secure, e.real])) {
             _ if self.counted().len() < LEAST_COUNTED => Err(Untimed::Few),
             None => Err(Untimed::NotMeasured),
             Some(cores) if cores > OTHER_WORK => Err(Untimed::Busy),
@@ -172,6 +182,7 @@ pub fn run(
     let spec = setup.spec(&configuration.id(seed, counted), setup.learning_rate)?;
     let timing = Timing { spec, epochs: counted + 1, steps: None, seed, links: Vec::new() };
     let epochs = timing::epochs(&timing, data.all(), tell)?;
+    let epochs = epochs.into_iter().map(|e| Pair { secure: e.secure, real: e.plaintext }).collect();
     Ok(TimeCell {
         schema: SCHEMA,
         configuration: configuration.to_string(),
@@ -186,12 +197,11 @@ pub fn run(
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::timing::Took;
 
     /// A timing cell on a quiet machine, with this many seconds an epoch, ten times those of real numbers.
     pub(crate) fn timed(configuration: &str, seconds: f64) -> TimeCell {
         let took = |wall: f64| Took { wall, processor: Some(2.0 * wall), others: Some(0.01) };
-        let pair = |wall: f64| Epoch { secure: took(wall), plaintext: took(wall / 10.0) };
+        let pair = |wall: f64| Pair { secure: took(wall), real: took(wall / 10.0) };
         TimeCell {
             schema: SCHEMA,
             configuration: configuration.into(),
