@@ -132,8 +132,8 @@ impl Observed {
         self.step += steps;
     }
 
-    /// Looks at the weights at the end of an epoch of a side that shows nothing during it, and at what they make of `x`,
-    /// (rows, inputs), real.
+    /// Looks at the weights at the end of an epoch of a side that shows nothing during it, and at what they make of
+    /// `x`, (rows, inputs), real.
     pub fn opened(&mut self, layers: &[LayerValues], x: &Array2<f64>) {
         let mut tensors = Tensors::new();
         for (l, layer) in (1..).zip(layers) {

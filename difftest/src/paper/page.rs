@@ -15,8 +15,8 @@ pub fn page(found: &Findings) -> String {
     page.paragraph(
         "Keller and Sun, Effectiveness of MPC-friendly Softmax Replacement (arXiv 2011.11202), section 4: networks of \
          one to three dense \
-         layers are trained by three parties on secret shares, by an integer model of the same fixed-point arithmetic, \
-         and in real numbers (f64).",
+         layers are trained by three parties on secret shares (secure), in plaintext integers by the same fixed-point \
+         arithmetic (integer), and in real numbers (real).",
     );
     page.paragraph(&setup(found));
     claims(&mut page, found);
@@ -98,7 +98,7 @@ fn beside(page: &mut Page, found: &Findings) {
     page.heading("Table 1: accuracy beside the paper's");
     page.paragraph(
         "Test accuracy in %, the mean of the seeds; ± is the standard deviation of a run. Ours is the secure side, \
-         seed by seed, or the integer model where no \
+         seed by seed, or the integer side where no \
          secure cell is finished. A difference beyond twice its standard error, which comes from our seeds and the \
          paper's single run, is marked. A dash means \
          that the attempt did not get so far; the paper has no figure where it prints its sign for divergence.",
@@ -192,8 +192,8 @@ fn sides(page: &mut Page, found: &Findings) {
         }
         let what = match side {
             Side::Secure => "secure: three parties",
-            Side::Integer => "integer model of the same arithmetic (cells run side by side: seconds are rough)",
-            Side::Real => "real numbers (cells run side by side: seconds are rough)",
+            Side::Integer => "integer: the same arithmetic in plaintext (cells run side by side: seconds are rough)",
+            Side::Real => "real: real numbers (cells run side by side: seconds are rough)",
         };
         let after = CHECKPOINTS.map(|e| format!("after {e}"));
         let caption =
@@ -233,7 +233,7 @@ fn rates(page: &mut Page, found: &Findings) {
     page.paragraph(&format!(
         "Every cell that did not simply train. \"Grows\": a logit or weight reached {}, the end of the fixed-point \
          range; \"range\": an operand of the \
-         integer model left its range, and the model stops there; \"stalls\": accuracy at chance. The secure side \
+         integer side left its range, and that side stops there; \"stalls\": accuracy at chance. The secure side \
          shows only accuracy and, between epochs, weights; its \
          logits and dead units are what those weights make of the test rows, so its steps are ends of epochs.",
         FixedSpec::default().limit() / FixedSpec::default().one()
@@ -540,7 +540,7 @@ fn nearness(page: &mut Page, found: &Findings) {
             }
             plots.push(Plot {
                 title: format!("{tensor}, {rounding} rounding"),
-                description: "Largest error of the integer model against real numbers, and the proven bound of that \
+                description: "Largest error of the integer side against real numbers, and the proven bound of that \
                     element, by epoch, on a logarithmic scale. \
                               The numbers are in nearness.csv."
                     .into(),
@@ -558,7 +558,7 @@ fn nearness(page: &mut Page, found: &Findings) {
         page,
         "Error against its bound",
         &format!(
-            "One step of the integer model and of real numbers from the same weights at the end of each epoch; solid: \
+            "One step of the integer side and of real numbers from the same weights at the end of each epoch; solid: \
              the largest error, dashed: the bound of that \
              element. Networks of {deepest} layers; over all cells {outside} elements were outside their bound, and \
              the nearest reached {:.1} % of it.",

@@ -4,7 +4,7 @@
 //! again at half the learning rate. Here every attempt starts from the same weights and sees the same batches, so that
 //! only the rate differs, and may use all epochs. The rate is halved until fixed point cannot represent it, or
 //! `restarts` times. No loss is opened on the secure side: there accuracy alone decides. A loss is the mean over the
-//! rows whose loss is finite. The integer model also ends an attempt at the first operand out of range.
+//! rows whose loss is finite. The integer side also ends an attempt at the first operand out of range.
 
 use super::cell::{Attempt, Cell, Cost, Epoch, Id, SCHEMA, Setup, Side};
 use super::data::Data;
@@ -186,10 +186,10 @@ mod tests {
             assert_eq!(cost.map(|c| c.steps), (cell.id.side == Side::Secure).then_some(12));
             assert!(cost.is_none_or(|c| c.rounds > 12 && c.by_protocol["truncate"].bytes > 0));
         }
-        // Nearest rounding has no coins: secure and model are the same computation; f64 is near.
-        let [secure, model, real] = cells.each_ref().map(|c| &c.last().epochs[2]);
-        assert_eq!((secure.correct, &secure.sketch), (model.correct, &model.sketch));
-        assert!(distance(&model.sketch, &real.sketch, 784 * 16 + 16 + 170).unwrap() < 1e-3);
+        // Nearest rounding has no coins: secure and integer are the same computation; real is near.
+        let [secure, integer, real] = cells.each_ref().map(|c| &c.last().epochs[2]);
+        assert_eq!((secure.correct, &secure.sketch), (integer.correct, &integer.sketch));
+        assert!(distance(&integer.sketch, &real.sketch, 784 * 16 + 16 + 170).unwrap() < 1e-3);
         assert!(real.loss.unwrap() < cells[2].last().epochs[0].loss.unwrap());
     }
 

@@ -99,7 +99,7 @@ struct Run {
     /// Sides
     #[arg(long, value_delimiter = ',', value_parser = one_of(&Side::ALL, Side::name), default_value = "secure,integer,real")]
     sides: Vec<Side>,
-    /// Seeds of batches and initial weights, and of the integer model's coins
+    /// Seeds of batches and initial weights, and of the integer side's coins
     #[arg(long, value_delimiter = ',', default_value = "1")]
     seeds: Vec<u64>,
     /// Also train relu-grad-code on the integer side: relu-grad in the order of the paper's published code, the
