@@ -45,8 +45,8 @@ fn bound() -> f64 {
     fixtures::paper::text().largest_saving_percent / 100.0
 }
 
-const NEEDS: &str = "softmax and the replacements timed by themselves, or their secure cells with 20 epochs, on a quiet \
-                     machine";
+const NEEDS: &str =
+    "softmax and the replacements timed by themselves, or their secure cells with 20 epochs, on a quiet machine";
 
 /// With one layer some replacement saves more than the bound.
 pub fn one_layer(e: &Evidence) -> Claim {
