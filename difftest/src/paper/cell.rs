@@ -93,6 +93,11 @@ impl Id {
         (variant, self.side, self.layers, rounding, self.head, self.code, self.seed)
     }
 
+    /// Whether it is no variant: none of extra velocity bits, the published code's order, and a rate of its own.
+    pub fn is_plain(&self) -> bool {
+        self.velocity_bits == 0 && !self.code && self.rate.is_none()
+    }
+
     /// The head's name; `relu-grad-code` is `relu-grad` in the order of the published code.
     pub fn head_name(&self) -> String {
         format!("{}{}", self.head, if self.code { CODE } else { "" })
