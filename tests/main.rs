@@ -2,6 +2,7 @@
 //! them run. Planted faults are planted for a whole process, so `faults.rs` is a binary of its own.
 
 mod architecture;
+mod benchmarks;
 mod check;
 mod checkpoint;
 mod command_line;

@@ -10,7 +10,7 @@
 //! multiply-add, `exp`), so they are compared to 1e-12 relative to the largest of their tensor.
 
 use crate::config::{Training, data};
-use crate::error::Error;
+use crate::error::{Error, FileKind, Malformed};
 use crate::generate;
 use crate::output;
 use crate::run::free::Free;
@@ -198,8 +198,7 @@ pub fn generate(case: &Case, dir: &Path) -> Result<(), Error> {
 pub fn verify(case: &Case, dir: &Path) -> Result<Option<String>, Error> {
     let path = case.path(dir);
     let text = std::fs::read_to_string(&path).map_err(Error::file(&path))?;
-    let bad =
-        |what: String| Error::Usage(format!("{}: {what}; difftest fixtures generate writes it anew", path.display()));
+    let bad = |what: String| Error::from(Malformed::new(FileKind::Golden, &path, what));
     let recorded: Golden = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
     if recorded.schema != SCHEMA {
         return Err(bad(format!("schema {}; this program reads {SCHEMA}", recorded.schema)));

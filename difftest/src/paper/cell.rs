@@ -380,6 +380,10 @@ pub struct Cell {
     /// Name and version of the program that trained it.
     #[serde(default = "super::machine::unrecorded")]
     pub program: String,
+    /// Root mean square of the differences of all weights to the same configuration in real numbers, by epoch of the
+    /// first attempts, of a cell from a file of results, which keeps it instead of the sketches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drift: Vec<f64>,
 }
 
 impl Cell {

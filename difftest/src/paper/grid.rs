@@ -5,7 +5,7 @@ use super::data::Data;
 use super::store::Store;
 use super::time_cell::Configuration;
 use super::train::{self, Event};
-use crate::error::Error;
+use crate::error::{CellError, Error};
 use reference::spec::{Head, Rounding};
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -95,10 +95,7 @@ pub fn missing(ids: &[Id], setup: &Setup, store: &Store, resume: bool) -> Result
             None => missing.push(id.clone()),
             Some(_) if resume => {}
             Some(_) => {
-                return Err(Error::Usage(format!(
-                    "{id} is finished in {}; give --resume to keep what is there, or another --out",
-                    store.dir().display()
-                )));
+                return Err(CellError::Finished { id: id.to_string(), folder: store.dir().into() }.into());
             }
         }
     }
@@ -116,10 +113,7 @@ pub fn untimed(all: &[Configuration], setup: &Setup, store: &Store, resume: bool
     for &of in all {
         match store.load_time(of, setup)? {
             Some(_) if !resume => {
-                return Err(Error::Usage(format!(
-                    "{of} is timed in {}; give --resume to keep what is clean there, or another --out",
-                    store.dir().display()
-                )));
+                return Err(CellError::Timed { configuration: of.to_string(), folder: store.dir().into() }.into());
             }
             Some(found) if found.clean().is_ok() => {}
             _ => missing.push(of),
@@ -172,11 +166,7 @@ pub fn run(
             // The system gives no thread beside this one, or there is nothing to do.
             return work();
         }
-        threads.into_iter().try_for_each(|t| {
-            t.join().unwrap_or_else(|_| {
-                Err(Error::Usage("a cell ended with an internal error; report it, with the lines above".into()))
-            })
-        })
+        threads.into_iter().try_for_each(|t| t.join().unwrap_or_else(|_| Err(CellError::Panicked.into())))
     })
 }
 

@@ -9,7 +9,7 @@ use super::machine::{self, Machine};
 use super::result;
 use super::time_cell::{self, Pair, TimeCell};
 use crate::check::divergence::Verdict;
-use crate::error::Error;
+use crate::error::{Error, FileKind, Malformed};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -51,9 +51,8 @@ struct Row {
     program: String,
     attempts: Vec<Tried>,
     cost: Option<Cost>,
-    /// Root mean square of the differences of all weights to the same configuration in real numbers, by epoch of the
-    /// first attempts. For readers of the file: cells that are read from it have no sketches and no drift.
-    drift: Vec<Value>,
+    /// [`Cell::drift`], from the sketches.
+    drift: Vec<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,6 +68,12 @@ struct Tried {
     columns: Value,
 }
 
+/// How far a cell comes apart from real numbers, by its sketches, or as the file says that it was read from.
+fn drift(cell: &Cell, cells: &[Cell]) -> Vec<f64> {
+    let told = result::drift(cell, cells);
+    if told.is_empty() { cell.drift.clone() } else { told.iter().map(|d| six_digits(d.weights)).collect() }
+}
+
 impl Record {
     /// From finished cells of one setup.
     pub fn new(finished: &Finished) -> Self {
@@ -81,7 +86,7 @@ impl Record {
             program: cell.program.clone(),
             attempts: cell.attempts.iter().map(tried).collect(),
             cost: cell.cost.clone(),
-            drift: result::drift(cell, cells).iter().map(|d| short(&Value::from(d.weights))).collect(),
+            drift: drift(cell, cells),
         };
         let timed = |time: &TimeCell| Timed {
             configuration: time.configuration.clone(),
@@ -112,7 +117,7 @@ impl Record {
                 rows.join(",\n")
             ))
         };
-        write().map_err(|e| Error::Usage(format!("these results cannot be written as JSON: {e}")))
+        write().map_err(Error::json("the record of results"))
     }
 
     /// The cells of a file; their sketches are empty.
@@ -120,9 +125,7 @@ impl Record {
     /// # Errors
     /// A file that cannot be read, is no such record, or is one of another schema.
     pub fn read(path: &Path) -> Result<Finished, Error> {
-        let refuse = |what: String| {
-            Error::Usage(format!("{}: {what}; write it with difftest paper table DIR --save FILE", path.display()))
-        };
+        let refuse = |what: String| Error::from(Malformed::new(FileKind::Record, path, what));
         let bytes = std::fs::read(path).map_err(Error::file(path))?;
         let record: Record =
             serde_json::from_slice(&bytes).map_err(|e| refuse(format!("no record of results ({e})")))?;
@@ -154,8 +157,8 @@ impl Row {
         if attempts.is_empty() || attempts.iter().any(|a| a.epochs.is_empty()) {
             return Err(format!("cell {id} has an attempt without an epoch"));
         }
-        let (setup, cost, program) = (setup.clone(), self.cost, self.program);
-        Ok(Cell { schema: SCHEMA, id, setup, attempts, cost, machine, program })
+        let (setup, cost, program, drift) = (setup.clone(), self.cost, self.program, self.drift);
+        Ok(Cell { schema: SCHEMA, id, setup, attempts, cost, machine, program, drift })
     }
 }
 
@@ -223,12 +226,16 @@ fn epoch(columns: &Value, number: usize) -> Result<Epoch, String> {
     serde_json::from_value(value).map_err(|e| format!("epoch {}: {e}", number + 1))
 }
 
+fn six_digits(v: f64) -> f64 {
+    format!("{v:.5e}").parse().unwrap_or(v)
+}
+
 /// Six significant digits of what is no integer; [`f64::MAX`], which stands for anything not finite, as it is.
 fn short(value: &Value) -> Value {
     match value {
         Value::Number(n) if n.is_f64() => {
             let v = n.as_f64().unwrap_or_default();
-            if v.abs() == f64::MAX { value.clone() } else { format!("{v:.5e}").parse::<f64>().unwrap_or(v).into() }
+            if v.abs() == f64::MAX { value.clone() } else { six_digits(v).into() }
         }
         Value::Object(fields) => fields.iter().map(|(name, v)| (name.clone(), short(v))).collect(),
         Value::Array(values) => values.iter().map(short).collect(),
@@ -265,6 +272,7 @@ mod tests {
         left.id.seed = 2;
         left.attempts[0].epochs[2].nearness.clear();
         left.attempts[0].violations.insert("head/sum".into(), 3);
+        left.drift = vec![0.25, 0.5];
         let real = cell("real-softmax-l2-s1-e3", &[0.9, 0.95, 0.96]);
         vec![secure, integer, left, real]
     }

@@ -5,7 +5,7 @@ use super::cell::{self, Cell, Id, SCHEMA, Setup};
 use super::finished::Finished;
 use super::record::Record;
 use super::time_cell::{Configuration, TimeCell};
-use crate::error::Error;
+use crate::error::{CellError, Error, FileKind, Malformed};
 use crate::output;
 use std::fs;
 use std::io::ErrorKind;
@@ -35,7 +35,7 @@ impl Store {
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let cells = dir.join("cells");
         if !cells.is_dir() {
-            return Err(Error::Usage(format!("{} is no folder of cells; give the --out of a run", cells.display())));
+            return Err(CellError::NoFolder(cells).into());
         }
         Ok(Store { dir: dir.into() })
     }
@@ -58,7 +58,7 @@ impl Store {
     /// # Errors
     /// Names the file.
     pub fn save(&self, cell: &Cell) -> Result<(), Error> {
-        let text = serde_json::to_vec(cell).map_err(|e| Error::Usage(format!("{}: {e}", cell.id)))?;
+        let text = serde_json::to_vec(cell).map_err(Error::json(cell.id.to_string()))?;
         output::write(&self.path(&cell.id), &text)
     }
 
@@ -77,7 +77,7 @@ impl Store {
     pub fn save_time(&self, cell: &TimeCell) -> Result<(), Error> {
         let dir = self.times();
         fs::create_dir_all(&dir).map_err(Error::file(&dir))?;
-        let text = serde_json::to_vec(cell).map_err(|e| Error::Usage(format!("{}: {e}", cell.configuration)))?;
+        let text = serde_json::to_vec(cell).map_err(Error::json(cell.configuration.clone()))?;
         output::write(&self.time_path(&cell.configuration), &text)
     }
 
@@ -91,7 +91,10 @@ impl Store {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
             read => parse_time(&path, &read.map_err(Error::file(&path))?)?,
         };
-        setup.difference(&cell.setup).map_or(Ok(Some(cell)), |what| Err(another_setup(&path, &what)))
+        match setup.difference(&cell.setup) {
+            None => Ok(Some(cell)),
+            Some(difference) => Err(CellError::OtherSetup { path, difference }.into()),
+        }
     }
 
     /// Refuses a folder that holds cells of another setup, be it another data set, whatever their names.
@@ -103,7 +106,7 @@ impl Store {
         let Some(what) = setup.difference(&theirs) else { return Ok(()) };
         let first = cells.first().map(|c| self.path(&c.id));
         let first = first.or(times.first().map(|t| self.time_path(&t.configuration)));
-        Err(another_setup(&first.unwrap_or_default(), &what))
+        Err(CellError::OtherSetup { path: first.unwrap_or_default(), difference: what }.into())
     }
 
     /// A finished cell, if it is there.
@@ -122,7 +125,10 @@ impl Store {
             Err(e) if absent(&e) => return Ok(None),
             read => parse(&path, &read.map_err(Error::file(&path))?)?,
         };
-        setup.difference(&cell.setup).map_or(Ok(Some(cell)), |what| Err(another_setup(&path, &what)))
+        match setup.difference(&cell.setup) {
+            None => Ok(Some(cell)),
+            Some(difference) => Err(CellError::OtherSetup { path, difference }.into()),
+        }
     }
 
     /// All finished cells, in order, and their common setup; `None` if there are none.
@@ -134,8 +140,7 @@ impl Store {
         let mut cells = parsed(&dir, parse)?;
         cells.sort_by_key(|c: &Cell| c.id.order());
         if let Some(pair) = cells.windows(2).find(|pair| pair[0].id == pair[1].id) {
-            let id = &pair[0].id;
-            return Err(Error::Usage(format!("{}: two files hold cell {id}; delete one of them", dir.display())));
+            return Err(CellError::Twice { folder: dir, id: pair[0].id.to_string() }.into());
         }
         let mut times = if self.times().is_dir() { parsed(&self.times(), parse_time)? } else { Vec::new() };
         times.sort_by_key(|t| t.of().map(Configuration::order).ok());
@@ -143,12 +148,8 @@ impl Store {
         let mut named = named.chain(times.iter().map(|t| (t.configuration.clone(), &t.setup)));
         let Some((first, setup)) = named.next() else { return Ok(None) };
         for (other, theirs) in named {
-            if let Some(what) = setup.difference(theirs) {
-                return Err(Error::Usage(format!(
-                    "{}: {first} and {other} were run with different setups ({what}); keep them in folders of their \
-                     own",
-                    self.dir.display()
-                )));
+            if let Some(difference) = setup.difference(theirs) {
+                return Err(CellError::Mixed { folder: self.dir.clone(), first, other, difference }.into());
             }
         }
         Ok(Some(Finished { setup: setup.clone(), cells, times }))
@@ -164,12 +165,8 @@ impl Store {
         let here = self.all()?.map(|all| all.setup);
         let found = if from.is_file() { Some(Record::read(from)?) } else { Store::open(from)?.all()? };
         let Some(Finished { setup, cells, times }) = found else { return Ok((0, 0)) };
-        if let Some(what) = here.and_then(|here| here.difference(&setup)) {
-            return Err(Error::Usage(format!(
-                "{} was run with another setup than {} ({what}); cells of one report share all settings",
-                from.display(),
-                self.dir.display()
-            )));
+        if let Some(difference) = here.and_then(|here| here.difference(&setup)) {
+            return Err(CellError::Foreign { from: from.into(), here: self.dir.clone(), difference }.into());
         }
         let (mut copied, mut present) = (0, 0);
         for cell in &cells {
@@ -181,7 +178,7 @@ impl Store {
             }
         }
         for time in &times {
-            let of = time.of().map_err(Error::Usage)?;
+            let of = time.of().map_err(|what| Malformed::new(FileKind::Cell, from, what))?;
             match self.load_time(of, &setup)? {
                 Some(here) if here.clean().is_ok() || time.clean().is_err() => present += 1,
                 _ => {
@@ -192,13 +189,6 @@ impl Store {
         }
         Ok((copied, present))
     }
-}
-
-fn another_setup(path: &Path, what: &str) -> Error {
-    Error::Usage(format!(
-        "{}: this cell was run with another setup ({what}); use the same flags and data, or another --out",
-        path.display()
-    ))
 }
 
 /// Every JSON file of a folder.
@@ -213,24 +203,20 @@ fn parsed<T>(dir: &Path, parse: fn(&Path, &[u8]) -> Result<T, Error>) -> Result<
     Ok(all)
 }
 
-fn refused(path: &Path, what: &str) -> Error {
-    Error::Usage(format!("{}: {what}; delete the file and run the cell again", path.display()))
-}
-
 /// A timing cell from a file that anybody may have written.
 fn parse_time(path: &Path, bytes: &[u8]) -> Result<TimeCell, Error> {
-    let cell: TimeCell =
-        serde_json::from_slice(bytes).map_err(|e| refused(path, &format!("no finished timing cell ({e})")))?;
-    cell.checked().map_err(|what| refused(path, &what))?;
+    let refuse = |what: String| Error::from(Malformed::new(FileKind::Cell, path, what));
+    let cell: TimeCell = serde_json::from_slice(bytes).map_err(|e| refuse(format!("no finished timing cell ({e})")))?;
+    cell.checked().map_err(refuse)?;
     if path.file_stem().and_then(|s| s.to_str()) != Some(&cell.configuration) {
-        return Err(refused(path, &format!("the file holds timing cell {}", cell.configuration)));
+        return Err(refuse(format!("the file holds timing cell {}", cell.configuration)));
     }
     Ok(cell)
 }
 
 /// A cell from a file that anybody may have written.
 fn parse(path: &Path, bytes: &[u8]) -> Result<Cell, Error> {
-    let refuse = |what: String| refused(path, &what);
+    let refuse = |what: String| Error::from(Malformed::new(FileKind::Cell, path, what));
     let mut cell: Cell = serde_json::from_slice(bytes).map_err(|e| refuse(format!("no finished cell ({e})")))?;
     if !cell::readable(cell.schema) {
         return Err(refuse(format!("schema {}, this program writes {SCHEMA}", cell.schema)));

@@ -13,7 +13,7 @@ use super::observed::Observed;
 use super::sketch::sketch;
 use super::trainee::Trainee;
 use crate::chance::Chance;
-use crate::error::Error;
+use crate::error::{ConfigError, Error};
 use crate::run::restart::{LARGEST_LOSS, Rule, halved};
 use reference::spec::TrainSpec;
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ pub enum Event {
 /// A configuration that cannot be, a side that cannot go on.
 pub fn run(id: &Id, setup: &Setup, data: &Data, tell: &dyn Fn(Event)) -> Result<Cell, Error> {
     if id.epochs == 0 {
-        return Err(Error::Usage("--epochs is 0; a cell has at least 1".into()));
+        return Err(ConfigError::Nothing { flag: "--epochs", of: "a cell" }.into());
     }
     let steps = id.epochs * setup.train_rows.div_ceil(setup.batch);
     let (mut attempts, mut cost) = (Vec::new(), None);
@@ -57,8 +57,8 @@ pub fn run(id: &Id, setup: &Setup, data: &Data, tell: &dyn Fn(Event)) -> Result<
         spec = next;
         tell(Event::Again(steps));
     }
-    let (id, setup, machine) = (id.clone(), setup.clone(), Machine::here());
-    Ok(Cell { schema: SCHEMA, id, setup, attempts, cost, machine, program: machine::program() })
+    let (id, setup, machine, program) = (id.clone(), setup.clone(), Machine::here(), machine::program());
+    Ok(Cell { schema: SCHEMA, id, setup, attempts, cost, machine, program, drift: Vec::new() })
 }
 
 fn attempt(

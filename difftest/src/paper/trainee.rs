@@ -10,7 +10,7 @@ use crate::generate;
 use crate::run::free::Free;
 use crate::side::integer::Integer;
 use crate::side::real::Real;
-use crate::side::secure::{Secure, failed};
+use crate::side::secure::Secure;
 use crate::side::{Opens as _, Shows, Side as _, Trains as _};
 use crate::timing::Stopwatch;
 use reference::fixed::{Coins, LayerValues};
@@ -77,7 +77,7 @@ impl<'d> Trainee<'d> {
             Trained::Integer(integer) => run.integer = Some(integer),
             Trained::Secure { secure, cost, .. } => {
                 let watch = Stopwatch::start();
-                let spent = secure.engine().train(batches).map_err(failed)?;
+                let spent = secure.engine().train(batches)?;
                 observed.trained(batches.len(), &watch.stop());
                 charge(cost, batches.len(), &spent);
                 return Ok(());

@@ -1,7 +1,7 @@
 //! The files that tell a party and a client who and where everybody is.
 
 use super::certificates::Issuance;
-use difftest::error::Error;
+use crate::error::{Error, PartiesError, SettingsCause};
 use secure::engine::remote::Hosts;
 use secure::host::hex;
 use secure::id::PartyId;
@@ -38,7 +38,8 @@ pub struct PartyFile {
     /// Take a seed from the client: repeatable, and worthless as a protection.
     #[serde(default)]
     pub insecure_seeds: bool,
-    /// The folder in which it keeps states of runs, so that they can be resumed; a relative path is one beside this file.
+    /// The folder in which it keeps states of runs, so that they can be resumed; a relative path is one beside this
+    /// file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub states: Option<PathBuf>,
     /// Seconds in which a connection must say what it is for.
@@ -118,15 +119,11 @@ impl PinTable {
     }
 
     fn pins(&self, file: &Path) -> Result<Pins, Error> {
-        let one = |name: &str, text: &str| -> Result<Fingerprint, Error> {
+        let one = |name: &'static str, text: &str| -> Result<Fingerprint, Error> {
             let bytes =
                 text.as_bytes().chunks(2).map(|two| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok());
             let bytes = bytes.collect::<Option<Vec<_>>>().unwrap_or_default();
-            bytes.try_into().map_err(|_| {
-                let what =
-                    "is not the SHA-256 of a certificate: 64 hexadecimal digits, as `difftest certs` writes them";
-                Error::Usage(format!("{}: pins.{name} {what}", file.display()))
-            })
+            bytes.try_into().map_err(|_| SettingsCause::Pin(name).of(file).into())
         };
         let pins = Pins {
             parties: [one("party0", &self.party0)?, one("party1", &self.party1)?, one("party2", &self.party2)?],
@@ -134,8 +131,7 @@ impl PinTable {
         };
         let all = [pins.parties[0], pins.parties[1], pins.parties[2], pins.client];
         if (0..4).any(|i| all[..i].contains(&all[i])) {
-            let what = "one certificate is pinned twice; everybody needs a certificate of their own";
-            return Err(Error::Usage(format!("{}: {what}", file.display())));
+            return Err(SettingsCause::PinnedTwice.of(file).into());
         }
         Ok(pins)
     }
@@ -148,14 +144,11 @@ impl AddressTable {
     }
 
     fn check(&self, file: &Path) -> Result<(), Error> {
-        for (k, address) in self.all().into_iter().enumerate() {
+        for (party, address) in self.all().into_iter().enumerate() {
             let Some(address) = address else { continue };
             let port = address.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?)));
             if port.is_none_or(|(host, port)| host.is_empty() || port == 0) {
-                return Err(Error::Usage(format!(
-                    "{}: addresses.party{k} is {address:?}; write host:port, [address]:port for IPv6",
-                    file.display()
-                )));
+                return Err(SettingsCause::Address { party, address }.of(file).into());
             }
         }
         Ok(())
@@ -168,7 +161,7 @@ fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Error> {
     toml::from_str(&text).map_err(|e| {
         let line = e.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
         let what = e.message().replace('\n', " ");
-        Error::Usage(format!("{}: line {line}: {what}; `difftest certs` writes a right one", path.display()))
+        SettingsCause::Syntax { line, what }.of(path).into()
     })
 }
 
@@ -181,7 +174,7 @@ fn credentials(file: &Path, [authority, certificate, key]: [&Path; 3], pins: Pin
     };
     let certificate_text = text(certificate)?;
     Credentials::new(&text(authority)?, &certificate_text, &text(key)?, pins)
-        .map_err(|what| Error::Usage(format!("{}: {what}", file.display())))
+        .map_err(|what| SettingsCause::Credentials(what).of(file).into())
 }
 
 impl PartyFile {
@@ -191,14 +184,14 @@ impl PartyFile {
     /// The line and what is wrong with it.
     pub fn read(path: &Path) -> Result<(Self, PartyId, Credentials), Error> {
         let file: PartyFile = read(path)?;
-        let wrong = |what: String| Error::Usage(format!("{}: {what}", path.display()));
+        let wrong = |cause: SettingsCause| Error::from(cause.of(path));
         let id = PartyId::ALL.get(usize::from(file.party)).copied();
-        let id = id.ok_or_else(|| wrong(format!("party is {}; it is 0, 1 or 2", file.party)))?;
+        let id = id.ok_or_else(|| wrong(SettingsCause::Party(file.party)))?;
         if file.threads == 0 || file.threads > 1024 || file.sessions == 0 || file.patience_seconds == 0 {
-            return Err(wrong("threads must be 1 to 1024; sessions and patience_seconds at least 1".into()));
+            return Err(wrong(SettingsCause::Limits));
         }
         if file.listen.to_socket_addrs().map_or(0, Iterator::count) == 0 {
-            return Err(wrong(format!("listen is {:?}; write address:port, 127.0.0.1:7000 for instance", file.listen)));
+            return Err(wrong(SettingsCause::Listen(file.listen)));
         }
         file.addresses.check(path)?;
         let pins = file.pins.pins(path)?;
@@ -229,8 +222,7 @@ impl HostsFile {
     fn hosts(self, path: &Path) -> Result<Hosts, Error> {
         let file = self;
         let [Some(a), Some(b), Some(c)] = file.addresses.all() else {
-            let what = "addresses must name party0, party1 and party2";
-            return Err(Error::Usage(format!("{}: {what}", path.display())));
+            return Err(SettingsCause::Addresses.of(path).into());
         };
         let pins = file.pins.pins(path)?;
         let credentials = credentials(path, [&file.authority, &file.certificate, &file.key], pins)?;
@@ -238,14 +230,15 @@ impl HostsFile {
     }
 }
 
-/// Writes everything that three parties and a client need into a folder: keys and certificates, party0.toml to party2.toml, hosts.toml.
-/// With `local`, for three parties on this machine that compare: they choose their ports, record and take seeds.
+/// Writes everything that three parties and a client need into a folder: keys and certificates, party0.toml to
+/// party2.toml, hosts.toml. With `local`, for three parties on this machine that compare: they choose their ports,
+/// record and take seeds.
 ///
 /// # Errors
 /// A file that cannot be written.
 pub fn write_all(folder: &Path, issuance: &Issuance, addresses: &[String; 3], local: bool) -> Result<(), Error> {
     std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
-    let pins = issuance.pins().map_err(Error::Usage)?;
+    let pins = issuance.pins().map_err(PartiesError::Fingerprint)?;
     write(&folder.join("authority.pem"), &issuance.authority, false)?;
     if !local {
         write(&folder.join("authority.key"), &issuance.authority_key, true)?;
@@ -298,8 +291,8 @@ fn short(peer: Peer) -> String {
     }
 }
 
-fn toml_text(value: &impl Serialize) -> Result<String, Error> {
-    toml::to_string(value).map_err(|e| Error::Usage(format!("cannot write a configuration: {e}")))
+fn toml_text(value: &impl Serialize) -> Result<String, PartiesError> {
+    Ok(toml::to_string(value)?)
 }
 
 /// Writes a new file; a secret one is nobody else's to read from its first byte on.

@@ -49,7 +49,8 @@ pub(crate) fn cell(id: &str, accuracy: &[f64]) -> Cell {
     };
     let machine = Machine { processor: String::new(), cpus: 2, kernel: "portable".into() };
     let program = "difftest 0".into();
-    Cell { schema: SCHEMA, id, setup, attempts: vec![attempt], cost: None, machine, program }
+    let attempts = vec![attempt];
+    Cell { schema: SCHEMA, id, setup, attempts, cost: None, machine, program, drift: Vec::new() }
 }
 
 fn judged(cells: &[Cell], name: &str) -> Claim {

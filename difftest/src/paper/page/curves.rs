@@ -20,11 +20,7 @@ struct Curves<'a> {
 impl<'a> Curves<'a> {
     /// First seed, no extra velocity bits, the attempt that counts; `all` attempts on request.
     fn new(found: &'a Findings) -> Self {
-        let ids = found
-            .cells
-            .iter()
-            .filter_map(|c| c.parse::<Id>().ok())
-            .filter(Id::is_plain);
+        let ids = found.cells.iter().filter_map(|c| c.parse::<Id>().ok()).filter(Id::is_plain);
         let first = ids.clone().map(|id| id.seed).min();
         let points = |id: &Id| {
             let name = id.to_string();
@@ -65,7 +61,11 @@ impl<'a> Curves<'a> {
                     points: kept.filter_map(|p| value(p)).collect(),
                 }
             });
-            Plot { title: format!("{}: {}", layers_of(layers), template.title), series: series.collect(), ..template.clone() }
+            Plot {
+                title: format!("{}: {}", layers_of(layers), template.title),
+                series: series.collect(),
+                ..template.clone()
+            }
         };
         depths.into_iter().map(plot).collect()
     }

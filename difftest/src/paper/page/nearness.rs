@@ -1,7 +1,7 @@
 //! Error against its bound.
 
-use super::super::cell::Nearness;
 use super::super::cell::Id;
+use super::super::cell::Nearness;
 use super::super::result::Findings;
 use super::curves::{logarithmic, show, stroke};
 use crate::report::html::Page;
