@@ -519,7 +519,7 @@ fn in_the_committed_results_nearest_rounding_agrees_with_the_integer_side_in_eve
         let integer = cells[id.replacen("secure", "integer", 1).as_str()];
         let (secure, integer) = (secure.as_array().unwrap(), integer.as_array().unwrap());
         let leaves = |attempt: &Value| !attempt["violations"].as_object().unwrap().is_empty();
-        // What a wrapped number does to accuracy is chance: the parties may go on at a rate that the integer side gives up.
+        // What a wrapped number does to accuracy is chance: the parties may go on at a rate that the other gives up.
         assert!(
             secure.len() == integer.len() || secure.len() < integer.len() && leaves(&integer[secure.len() - 1]),
             "{id}"

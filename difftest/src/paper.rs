@@ -11,8 +11,8 @@
 //! * [`sketch`]: weights small enough to keep, so that drift can be told afterwards.
 //! * [`store`]: a folder of finished cells; [`record`]: all cells in one compact file; [`grid`]: which there are, and
 //!   running those that are missing; [`finished`]: all of them together.
-//! * [`table1`], [`compared`], [`seconds`], [`table2`], [`claims`], [`explain`]: what follows from finished cells, and from nothing
-//!   else.
+//! * [`table1`], [`compared`], [`seconds`], [`table2`], [`claims`], [`explain`]: what follows from finished cells, and
+//!   from nothing else.
 //! * [`result`] puts it together; [`text`], [`document`], `page` and [`csv`] show it, [`report`] writes the files.
 
 pub mod cell;

@@ -50,7 +50,7 @@ fn plot(found: &Findings, cells: &[Id], tensor: &str, rounding: Rounding) -> Plo
             series.push(Series { name: format!("{}, {what}", id.head), stroke: Stroke { colour, dashed }, points });
         }
     }
-    let description = "Largest error of the integer side against real numbers, and the proven bound of that element, by \
-                       epoch, on a logarithmic scale. The numbers are in nearness.csv.";
+    let description = "Largest error of the integer side against real numbers, and the proven bound of that element, \
+                       by epoch, on a logarithmic scale. The numbers are in nearness.csv.";
     Plot { series, ..logarithmic(format!("{tensor}, {rounding} rounding"), description, "units of 2^-f") }
 }
