@@ -78,7 +78,8 @@ pub struct Seconds {
     pub paper_ratio: Option<f64>,
     /// The machine that our seconds are of.
     pub machine: Option<String>,
-    /// The day, UTC, on which the configuration was timed by itself; null where the seconds are those of training cells.
+    /// The day, UTC, on which the configuration was timed by itself; null where the seconds are those of training
+    /// cells.
     pub timed_on: Option<String>,
     /// Counted epochs of a configuration timed by itself.
     pub timed_epochs: Option<usize>,
