@@ -26,7 +26,7 @@ fn ended(output: &Output) -> (Option<i32>, String) {
 /// Starts a run that keeps states in `dir`/states, and waits until all three parties have kept one after `step` steps
 /// or later.
 fn started(dir: &Path, step: usize, more: &[&str]) -> Child {
-    let mut command = comparison(dir, "never.json", more);
+    let mut command = comparison(dir, "never.safetensors", more);
     command.args(["--checkpoint", "states", "--every", "2"]).stdout(Stdio::null()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     let until = Instant::now() + 3 * PATIENCE;
@@ -72,6 +72,14 @@ fn gone(ids: &[u32]) {
     }
 }
 
+/// Name and bytes of every tensor of a file, in order.
+fn tensors(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let file = safetensors::SafeTensors::deserialize(bytes).unwrap();
+    let mut all: Vec<_> = file.iter().map(|(name, t)| (name.to_owned(), t.data().to_vec())).collect();
+    all.sort();
+    all
+}
+
 fn signal(id: u32, signal: &str) {
     assert!(Command::new("kill").args([signal, &id.to_string()]).status().unwrap().success());
 }
@@ -79,8 +87,9 @@ fn signal(id: u32, signal: &str) {
 /// Goes on with the run in `dir` and compares its last step with that of an uninterrupted run of parties in one
 /// process.
 fn goes_on(dir: &Path, at_least: usize, more: &[&str]) {
-    let resumed =
-        comparison(dir, "resumed.json", more).args(["--checkpoint", "states", "--every", "2", "--resume"]).output();
+    let resumed = comparison(dir, "resumed.safetensors", more)
+        .args(["--checkpoint", "states", "--every", "2", "--resume"])
+        .output();
     let resumed = resumed.unwrap();
     let text = String::from_utf8_lossy(&resumed.stdout).into_owned();
     assert_eq!(resumed.status.code(), Some(0), "{text}{}", ended(&resumed).1);
@@ -89,9 +98,10 @@ fn goes_on(dir: &Path, at_least: usize, more: &[&str]) {
 
     let place = more.iter().position(|flag| *flag == "--parties");
     let memory = place.map_or(more.to_vec(), |at| [&more[..at], &more[at + 2..]].concat());
-    let whole = comparison(dir, "whole.json", &memory).output().unwrap();
+    let whole = comparison(dir, "whole.safetensors", &memory).output().unwrap();
     assert_eq!(whole.status.code(), Some(0), "{}", ended(&whole).1);
-    let [resumed, whole] = ["resumed.json", "whole.json"].map(|name| fs::read_to_string(dir.join(name)).unwrap());
+    let [resumed, whole] =
+        ["resumed.safetensors", "whole.safetensors"].map(|name| tensors(&fs::read(dir.join(name)).unwrap()));
     assert!(resumed == whole, "the last step starts from the same bits and tosses the same coins");
     let left: Vec<PathBuf> = (0..3)
         .flat_map(|k| fs::read_dir(dir.join(format!("states/party{k}"))).unwrap())
@@ -168,12 +178,6 @@ fn a_free_run_goes_on_to_the_same_model() {
     assert_eq!(rest.status.code(), Some(0), "{text}{}", ended(&rest).1);
     assert!(text.contains("resumed after step "), "{text}");
     let real = |model: &str| fs::read(dir.path().join(model)).unwrap();
-    let tensors = |bytes: &[u8]| {
-        let file = safetensors::SafeTensors::deserialize(bytes).unwrap();
-        let mut all: Vec<_> = file.iter().map(|(name, t)| (name.to_owned(), t.data().to_vec())).collect();
-        all.sort();
-        all
-    };
     assert!(tensors(&real("rest")) == tensors(&real("whole")), "the real side");
     let opened = |model: &str| {
         let of = |k: usize| tensors(&fs::read(dir.path().join(format!("{model}.party{k}.safetensors"))).unwrap());
