@@ -1,8 +1,27 @@
-//! Text files that people write: read with a limit, and as other programs save them.
+//! Files that people write: read with a limit, and text as other programs save it.
+//!
+//! * [`logits`]: what `difftest head` is asked.
+
+pub mod logits;
 
 use crate::error::Error;
 use std::io::Read;
 use std::path::Path;
+
+/// All of a file, up to `most` bytes.
+///
+/// # Errors
+/// A file that cannot be read, or is longer.
+pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(Error::file(path))?;
+    file.take(most + 1).read_to_end(&mut bytes).map_err(Error::file(path))?;
+    if bytes.len() as u64 > most { Err(too_large(path, most)) } else { Ok(bytes) }
+}
+
+fn too_large(path: &Path, most: u64) -> Error {
+    Error::Usage(format!("{}: is larger than {most} bytes; give a smaller file", path.display()))
+}
 
 /// All of `source`, which is called `path`, up to `most` bytes, without the byte order mark that some editors and spreadsheets put before UTF-8.
 ///
@@ -12,7 +31,7 @@ pub fn text(source: impl Read, path: &Path, most: u64) -> Result<String, Error> 
     let mut text = String::new();
     source.take(most + 1).read_to_string(&mut text).map_err(Error::file(path))?;
     if text.len() as u64 > most {
-        return Err(Error::Usage(format!("{}: is larger than {most} bytes; give a smaller file", path.display())));
+        return Err(too_large(path, most));
     }
     if text.starts_with('\u{feff}') {
         text.remove(0);
@@ -20,7 +39,7 @@ pub fn text(source: impl Read, path: &Path, most: u64) -> Result<String, Error> 
     Ok(text)
 }
 
-/// The same of a file.
+/// All of a text file, as [`text`] reads it.
 ///
 /// # Errors
 /// Those of [`text`].

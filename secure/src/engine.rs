@@ -13,7 +13,7 @@ pub mod worker;
 pub use crate::opened::{HeadReport, LayerUnits, ParameterUnits, Probe, RoundingRecord, StepReport};
 
 use crate::client::{
-    check_messages, check_replicas, open_parameters, put_together, reconstruct, reused, sent, tensors,
+    check_messages, check_replicas, differ, open_parameters, put_together, reconstruct, reused, sent, tensors,
 };
 use crate::clock::Phase;
 use crate::cost::Spent;
@@ -246,10 +246,31 @@ impl Engine {
     /// # Errors
     /// Those of the parties.
     pub fn shares(&mut self) -> Result<[Vec<LayerShare>; 3]> {
-        self.all([(); 3].map(|()| Job::Shares), |answer| match answer {
+        let shares = self.all([(); 3].map(|()| Job::Shares), |answer| match answer {
             Answer::Shares(layers) => Some(layers),
             _ => None,
-        })
+        })?;
+        match self.unfit(&shares) {
+            // A party that was given no parameters has none.
+            Some(what) if self.loaded => Err(differ("parameters", what)),
+            _ => Ok(shares),
+        }
+    }
+
+    /// Whose shares do not fit the network, if anybody's.
+    fn unfit(&self, shares: &[Vec<LayerShare>; 3]) -> Option<String> {
+        let network = &self.spec.network;
+        let fits = |(layer, l): (&LayerShare, usize)| {
+            let (rows, cols) = network.shape(l);
+            let whole = |s: &Share| s.rows.checked_mul(s.cols).is_some_and(|n| [s.own.len(), s.next.len()] == [n; 2]);
+            let all_whole = tensors(layer).iter().all(|(_, share)| whole(share));
+            let [w, b, vw, vb] = tensors(layer).map(|(_, share)| share.shape());
+            all_whole && (w, vw, b, vb) == ((rows, cols), (rows, cols), (1, cols), (1, cols))
+        };
+        let bad = PartyId::ALL.into_iter().zip(shares).find(|(_, layers)| {
+            layers.len() != network.layers() || !layers.iter().zip(1..).all(fits)
+        });
+        bad.map(|(id, _)| format!("the shares of party {id} do not fit a network of {:?}", network.widths))
     }
 
     /// Gives each party its shares of the parameters, as [`Engine::shares`] handed them out; nothing is opened.
@@ -257,21 +278,8 @@ impl Engine {
     /// # Errors
     /// Shapes that do not fit the network, copies of a component that differ.
     pub fn load_shares(&mut self, shares: [Vec<LayerShare>; 3]) -> Result<()> {
-        let network = &self.spec.network;
-        for (id, layers) in PartyId::ALL.into_iter().zip(&shares) {
-            let expected = (1..=network.layers()).map(|l| network.shape(l));
-            let fits = |(layer, (rows, cols)): (&LayerShare, (usize, usize))| {
-                let whole = |s: &Share| [s.own.len(), s.next.len()] == [s.rows * s.cols; 2];
-                let all_whole = tensors(layer).iter().all(|(_, share)| whole(share));
-                let [w, b, vw, vb] = tensors(layer).map(|(_, share)| share.shape());
-                all_whole && (w, vw, b, vb) == ((rows, cols), (rows, cols), (1, cols), (1, cols))
-            };
-            if layers.len() != network.layers() || !layers.iter().zip(expected).all(fits) {
-                return Err(Error::misuse(format!(
-                    "the shares of party {id} do not fit a network of {:?}",
-                    network.widths
-                )));
-            }
+        if let Some(what) = self.unfit(&shares) {
+            return Err(Error::misuse(what));
         }
         check_replicas(&shares).map_err(Error::misuse)?;
         self.all_do(shares.map(Job::LoadShares))?;
@@ -357,13 +365,13 @@ impl Engine {
         Ok(split_spent(answers).0)
     }
 
-    /// Asks for something of which each party hands out a share, and opens it.
-    fn opened(&mut self, jobs: [Job; 3], what: &str) -> Result<Vec<i64>> {
+    /// Asks for something of `elements` elements of which each party hands out a share, and opens it.
+    fn opened(&mut self, jobs: [Job; 3], what: &str, elements: usize) -> Result<Vec<i64>> {
         let shares = self.all(jobs, |answer| match answer {
             Answer::Share(share) => Some(share),
             _ => None,
         })?;
-        open(what, &shares)
+        open(what, &shares, elements)
     }
 
     /// The parameters, opened to the client: every party hands it its shares. No message carries them, and no party learns what it did not hold.
@@ -381,8 +389,9 @@ impl Engine {
     pub fn predict(&mut self, x: &[i64]) -> Result<Vec<usize>> {
         let inputs = self.spec.network.inputs();
         self.check_loaded()?;
-        let x = self.deal(x.len() / inputs.max(1), inputs, x)?;
-        let classes = self.opened(x.map(Job::Predict), "predicted classes")?;
+        let rows = x.len() / inputs.max(1);
+        let x = self.deal(rows, inputs, x)?;
+        let classes = self.opened(x.map(Job::Predict), "predicted classes", rows)?;
         Ok(classes.into_iter().map(|c| c as usize).collect())
     }
 
@@ -409,7 +418,7 @@ impl Engine {
             let last = k == pieces;
             let jobs = pair(x, y).map(|(x, y)| Job::Count { x, y, last });
             if last {
-                total = self.opened(jobs, "number of right rows")?.iter().sum::<i64>() as usize;
+                total = self.opened(jobs, "number of right rows", 1)?[0] as usize;
             } else {
                 self.all_do(jobs)?;
             }
@@ -447,12 +456,13 @@ impl Engine {
             None => None,
             Some(both) => {
                 let (values, finite): (Vec<_>, Vec<_>) = both.into_iter().unzip();
-                let finite = open_all("finite losses", finite)?;
-                let values = open_all("losses", values)?;
+                let finite = open_all("finite losses", finite, labels.len())?;
+                let values = open_all("losses", values, labels.len())?;
                 Some(values.into_iter().zip(finite).map(|(v, f)| (f == 1).then_some(v)).collect())
             }
         };
-        let (probabilities, gradient) = (open_all("probabilities", probabilities)?, open_all("gradient", gradient)?);
+        let probabilities = open_all("probabilities", probabilities, logits.len())?;
+        let gradient = open_all("gradient", gradient, logits.len())?;
         Ok(HeadReport { probabilities, loss, gradient, rounding })
     }
 
@@ -495,7 +505,8 @@ impl Engine {
             _ => None,
         })?;
         for (phase, time) in answers.into_iter().flatten() {
-            *total.entry(phase).or_default() += time;
+            let sum: &mut Duration = total.entry(phase).or_default();
+            *sum = sum.saturating_add(time);
         }
         Ok(total)
     }
@@ -509,13 +520,16 @@ impl Engine {
     }
 }
 
-/// The value behind three shares that the parties handed out.
-fn open(what: &str, shares: &[Share; 3]) -> Result<Vec<i64>> {
-    reconstruct(shares).map_err(|how| crate::client::differ(what, how))
+/// The value of `elements` elements behind three shares that the parties handed out.
+fn open(what: &str, shares: &[Share; 3], elements: usize) -> Result<Vec<i64>> {
+    if shares[0].len() != elements {
+        return Err(differ(what, format!("the parties hand out {} elements, not {elements}", shares[0].len())));
+    }
+    reconstruct(shares).map_err(|how| differ(what, how))
 }
 
-fn open_all(what: &str, shares: Vec<Share>) -> Result<Vec<i64>> {
-    open(what, &shares.try_into().map_err(|_| Error::misuse("three parties answer"))?)
+fn open_all(what: &str, shares: Vec<Share>, elements: usize) -> Result<Vec<i64>> {
+    open(what, &shares.try_into().map_err(|_| Error::misuse("three parties answer"))?, elements)
 }
 
 /// Lets the allocator keep what a step frees for the next one. The C library gives memory back to the system from a threshold on that

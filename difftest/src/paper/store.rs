@@ -1,8 +1,9 @@
 //! A folder of finished cells: `DIR/cells/<id>.json`, each written as a whole or not at all.
 
-use super::cell::{self, Cell, Id, SCHEMA, Setup};
+use super::cell::{self, Cell, Id, MAX_BYTES, SCHEMA, Setup};
 use super::record::Record;
 use crate::error::Error;
+use crate::input;
 use crate::output;
 use std::fs;
 use std::io::ErrorKind;
@@ -81,14 +82,12 @@ impl Store {
         let path = self.path(id);
         let absent = |e: &std::io::Error| e.kind() == ErrorKind::NotFound;
         let first_version = self.path_named(&cell::first_version(id));
-        let (path, read) = match fs::read(&path) {
-            Err(e) if absent(&e) => (first_version.clone(), fs::read(&first_version)),
-            read => (path, read),
-        };
-        let cell = match read {
-            Err(e) if absent(&e) => return Ok(None),
-            read => parse(&path, &read.map_err(Error::file(&path))?)?,
-        };
+        let there = |path: &Path| !matches!(fs::metadata(path), Err(e) if absent(&e));
+        let path = if there(&path) { path } else { first_version };
+        if !there(&path) {
+            return Ok(None);
+        }
+        let cell = parse(&path, &input::bytes(&path, MAX_BYTES)?)?;
         match setup.difference(&cell.setup) {
             None => Ok(Some(cell)),
             Some(what) => Err(Error::Usage(format!(
@@ -108,7 +107,7 @@ impl Store {
         for entry in fs::read_dir(&dir).map_err(Error::file(&dir))? {
             let path = entry.map_err(Error::file(&dir))?.path();
             if path.extension().is_some_and(|e| e == "json") {
-                cells.push(parse(&path, &fs::read(&path).map_err(Error::file(&path))?)?);
+                cells.push(parse(&path, &input::bytes(&path, MAX_BYTES)?)?);
             }
         }
         cells.sort_by_key(|c: &Cell| c.id.order());
@@ -159,8 +158,11 @@ impl Store {
     }
 }
 
-/// A cell from a file that anybody may have written.
-fn parse(path: &Path, bytes: &[u8]) -> Result<Cell, Error> {
+/// A cell from the bytes of a file that anybody may have written; `path` names it.
+///
+/// # Errors
+/// One line that names the file and what is wrong with it.
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<Cell, Error> {
     let refuse =
         |what: String| Error::Usage(format!("{}: {what}; delete the file and run the cell again", path.display()));
     let mut cell: Cell = serde_json::from_slice(bytes).map_err(|e| refuse(format!("no finished cell ({e})")))?;

@@ -123,9 +123,16 @@ impl StepFile {
     /// # Errors
     /// One line naming the file and what is wrong with it.
     pub fn read(path: &Path) -> Result<Self, Error> {
+        Self::parse(path, &input::file(path, MAX_BYTES)?)
+    }
+
+    /// Reads the text of a file that is called `path`.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    pub fn parse(path: &Path, text: &str) -> Result<Self, Error> {
         let bad = |what: String| Error::Usage(format!("{}: {what}", path.display()));
-        let text = input::file(path, MAX_BYTES)?;
-        let mut file: StepFile = serde_json::from_str(&text)
+        let mut file: StepFile = serde_json::from_str(text)
             .map_err(|e| bad(format!("{e}; expected a step written by --save-step or --save-failure")))?;
         path.clone_into(&mut file.path);
         if file.schema != SCHEMA {

@@ -12,7 +12,7 @@ use difftest::side::real::refused;
 use ndarray::Array2;
 use reference::f64::RealHead;
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Which sides answer.
@@ -58,36 +58,6 @@ pub struct Args {
     /// Fix the three parties' randomness in order to repeat a run. INSECURE: the shares hide nothing, and the answer says so
     #[arg(long, value_name = "N")]
     insecure_seed: Option<u64>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Input {
-    logits: Vec<Vec<f64>>,
-    labels: Vec<Label>,
-}
-
-/// A label as it is written, which need not name a class.
-#[derive(Debug, Clone, Copy)]
-struct Label(i128);
-
-impl<'de> Deserialize<'de> for Label {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Integer;
-        impl serde::de::Visitor<'_> for Integer {
-            type Value = Label;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a class, which is an integer from 0 on")
-            }
-            fn visit_i64<E>(self, v: i64) -> Result<Label, E> {
-                Ok(Label(v.into()))
-            }
-            fn visit_u64<E>(self, v: u64) -> Result<Label, E> {
-                Ok(Label(v.into()))
-            }
-        }
-        deserializer.deserialize_i64(Integer)
-    }
 }
 
 /// A head's answer to one row, in reals.
@@ -136,40 +106,8 @@ const MAX_INPUT: u64 = 64 << 20;
 fn read(args: &Args) -> Result<(Array2<f64>, Vec<usize>), Error> {
     let standard = args.input.as_os_str() == "-";
     let path = if standard { Path::new("standard input") } else { &args.input };
-    let bad = |what: String| Error::Usage(format!("{}: {what}", path.display()));
     let text = if standard { input::text(std::io::stdin(), path, MAX_INPUT) } else { input::file(path, MAX_INPUT) }?;
-    let Input { logits, labels } = serde_json::from_str(&text).map_err(|e| match input::not_finite(&text) {
-        Some(word) => bad(format!("{word} is no JSON number; logits must be finite")),
-        None => bad(format!("{e}; expected {{\"logits\": [[..], ..], \"labels\": [..]}}")),
-    })?;
-    if logits.is_empty() || logits.len() != labels.len() {
-        return Err(bad(format!(
-            "{} rows of logits and {} labels; give one label a row, and at least one row",
-            logits.len(),
-            labels.len()
-        )));
-    }
-    let classes = logits[0].len();
-    if !(2..=4096).contains(&classes) {
-        return Err(bad(format!("row 0 has {classes} logits; a row has 2 to 4096")));
-    }
-    if let Some(row) = logits.iter().position(|r| r.len() != classes) {
-        return Err(bad(format!(
-            "row {row} has {} logits, row 0 has {classes}; all rows must have the same class count",
-            logits[row].len()
-        )));
-    }
-    if let Some(row) = labels.iter().position(|l| !(0..classes as i128).contains(&l.0)) {
-        return Err(bad(format!(
-            "label {} of row {row} names no class; with {classes} logits labels are 0 to {}",
-            labels[row].0,
-            classes - 1
-        )));
-    }
-    let labels: Vec<usize> = labels.into_iter().map(|l| l.0 as usize).collect();
-    let flat: Vec<f64> = logits.into_iter().flatten().collect();
-    let matrix = Array2::from_shape_vec((labels.len(), classes), flat).map_err(|e| bad(e.to_string()))?;
-    Ok((matrix, labels))
+    input::logits::parse(path, &text)
 }
 
 /// round(v 2^f) of every logit.

@@ -2,6 +2,7 @@
 
 use super::certificates::Issuance;
 use difftest::error::Error;
+use difftest::input;
 use secure::engine::remote::Hosts;
 use secure::host::hex;
 use secure::id::PartyId;
@@ -11,6 +12,11 @@ use std::io::Write;
 use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Damaged inputs, as for every other reader (`difftest/tests/readers.rs`).
+#[cfg(test)]
+#[path = "../../../tests/readers/mutate.rs"]
+mod mutate;
 
 /// What `difftest party --config` reads.
 #[derive(Debug, Serialize, Deserialize)]
@@ -162,14 +168,31 @@ impl AddressTable {
     }
 }
 
-/// A TOML file. What is wrong with it is told with its line.
-fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Error> {
-    let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
-    toml::from_str(&text).map_err(|e| {
-        let line = e.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
+/// The largest configuration, certificate or key that is read, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Seconds of the longest patience: a day.
+const MOST_PATIENCE: u64 = 86_400;
+
+/// Seconds after which a session may be closed at the latest: a year.
+const MOST_IDLE: u64 = 366 * 86_400;
+
+/// A value from the text of a TOML file that is called `path`. What is wrong with it is told with its line.
+fn from_toml<T: serde::de::DeserializeOwned>(path: &Path, text: &str) -> Result<T, Error> {
+    toml::from_str(text).map_err(|e| {
+        let line = e.span().map_or(1, |span| 1 + text.bytes().take(span.start).filter(|b| *b == b'\n').count());
         let what = e.message().replace('\n', " ");
         Error::Usage(format!("{}: line {line}: {what}; `difftest certs` writes a right one", path.display()))
     })
+}
+
+/// Refuses a patience that is none, or that no clock can add up.
+fn check_patience(file: &Path, seconds: u64) -> Result<(), Error> {
+    if (1..=MOST_PATIENCE).contains(&seconds) {
+        return Ok(());
+    }
+    let what = format!("patience_seconds is {seconds}; it must be 1 to {MOST_PATIENCE}");
+    Err(Error::Usage(format!("{}: {what}", file.display())))
 }
 
 /// Key, certificate and pins. The files' contents are never part of an error.
@@ -177,7 +200,7 @@ fn credentials(file: &Path, [authority, certificate, key]: [&Path; 3], pins: Pin
     let beside = |path: &Path| file.parent().unwrap_or(Path::new("")).join(path);
     let text = |path: &Path| {
         let path = beside(path);
-        std::fs::read_to_string(&path).map_err(Error::file(&path))
+        input::file(&path, MAX_BYTES)
     };
     let certificate_text = text(certificate)?;
     Credentials::new(&text(authority)?, &certificate_text, &text(key)?, pins)
@@ -190,20 +213,34 @@ impl PartyFile {
     /// # Errors
     /// The line and what is wrong with it.
     pub fn read(path: &Path) -> Result<(Self, PartyId, Credentials), Error> {
-        let file: PartyFile = read(path)?;
+        let (file, id, pins) = Self::parse(path, &input::file(path, MAX_BYTES)?)?;
         let wrong = |what: String| Error::Usage(format!("{}: {what}", path.display()));
-        let id = PartyId::ALL.get(usize::from(file.party)).copied();
-        let id = id.ok_or_else(|| wrong(format!("party is {}; it is 0, 1 or 2", file.party)))?;
-        if file.threads == 0 || file.threads > 1024 || file.sessions == 0 || file.patience_seconds == 0 {
-            return Err(wrong("threads must be 1 to 1024; sessions and patience_seconds at least 1".into()));
-        }
         if file.listen.to_socket_addrs().map_or(0, Iterator::count) == 0 {
             return Err(wrong(format!("listen is {:?}; write address:port, 127.0.0.1:7000 for instance", file.listen)));
         }
-        file.addresses.check(path)?;
-        let pins = file.pins.pins(path)?;
         let credentials = credentials(path, [&file.authority, &file.certificate, &file.key], pins)?;
         Ok((file, id, credentials))
+    }
+
+    /// Reads and checks the text of a file that is called `path`, but nothing that it names.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read) that are about the text.
+    fn parse(path: &Path, text: &str) -> Result<(Self, PartyId, Pins), Error> {
+        let file: PartyFile = from_toml(path, text)?;
+        let wrong = |what: String| Error::Usage(format!("{}: {what}", path.display()));
+        let id = PartyId::ALL.get(usize::from(file.party)).copied();
+        let id = id.ok_or_else(|| wrong(format!("party is {}; it is 0, 1 or 2", file.party)))?;
+        if !(1..=1024).contains(&file.threads) || file.sessions == 0 {
+            return Err(wrong("threads must be 1 to 1024, sessions at least 1".into()));
+        }
+        check_patience(path, file.patience_seconds)?;
+        if file.idle_seconds > MOST_IDLE {
+            return Err(wrong(format!("idle_seconds is {}; it must be at most {MOST_IDLE}", file.idle_seconds)));
+        }
+        file.addresses.check(path)?;
+        let pins = file.pins.pins(path)?;
+        Ok((file, id, pins))
     }
 }
 
@@ -213,9 +250,16 @@ impl HostsFile {
     /// # Errors
     /// The line and what is wrong with it.
     pub fn read(path: &Path) -> Result<Hosts, Error> {
-        let file: HostsFile = read(path)?;
+        let file = Self::parse(path, &input::file(path, MAX_BYTES)?)?;
         file.addresses.check(path)?;
         file.hosts(path)
+    }
+
+    /// Reads the text of a file that is called `path`; addresses and pins are checked later.
+    fn parse(path: &Path, text: &str) -> Result<Self, Error> {
+        let file: HostsFile = from_toml(path, text)?;
+        check_patience(path, file.patience_seconds)?;
+        Ok(file)
     }
 
     /// Reads a file of parties that have not chosen their ports yet.
@@ -223,18 +267,22 @@ impl HostsFile {
     /// # Errors
     /// The line and what is wrong with it.
     pub fn read_local(path: &Path) -> Result<Hosts, Error> {
-        read::<HostsFile>(path)?.hosts(path)
+        Self::parse(path, &input::file(path, MAX_BYTES)?)?.hosts(path)
     }
 
-    fn hosts(self, path: &Path) -> Result<Hosts, Error> {
-        let file = self;
-        let [Some(a), Some(b), Some(c)] = file.addresses.all() else {
+    /// The addresses of all three and the pins.
+    fn named(&self, path: &Path) -> Result<([String; 3], Pins), Error> {
+        let [Some(a), Some(b), Some(c)] = self.addresses.all() else {
             let what = "addresses must name party0, party1 and party2";
             return Err(Error::Usage(format!("{}: {what}", path.display())));
         };
-        let pins = file.pins.pins(path)?;
-        let credentials = credentials(path, [&file.authority, &file.certificate, &file.key], pins)?;
-        Ok(Hosts { addresses: [a, b, c], credentials, patience: Duration::from_secs(file.patience_seconds.max(1)) })
+        Ok(([a, b, c], self.pins.pins(path)?))
+    }
+
+    fn hosts(self, path: &Path) -> Result<Hosts, Error> {
+        let (addresses, pins) = self.named(path)?;
+        let credentials = credentials(path, [&self.authority, &self.certificate, &self.key], pins)?;
+        Ok(Hosts { addresses, credentials, patience: Duration::from_secs(self.patience_seconds) })
     }
 }
 
@@ -309,4 +357,66 @@ fn write(path: &Path, text: &str, secret: bool) -> Result<(), Error> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, if secret { 0o600 } else { 0o644 });
     options.open(path).and_then(|mut f| f.write_all(text.as_bytes())).map_err(Error::file(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    type Parse = fn(&Path, &str) -> Result<(), Error>;
+
+    const READERS: [(&str, Parse); 2] = [
+        ("party-file", |path, text| PartyFile::parse(path, text).map(drop)),
+        ("hosts-file", |path, text| {
+            let file = HostsFile::parse(path, text)?;
+            file.addresses.check(path)?;
+            file.named(path).map(drop)
+        }),
+    ];
+
+    fn corpus(name: &str) -> Vec<Vec<u8>> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/corpus").join(name);
+        let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+        paths.sort();
+        paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
+    }
+
+    /// Any text is a configuration or refused in words. `READERS_INPUTS` and `READERS_SEED` as for the other readers.
+    #[test]
+    fn no_text_makes_the_reader_of_a_configuration_panic() {
+        let asked = |name: &str| std::env::var(name).ok().map(|v| v.parse::<u64>().expect("a number"));
+        let (inputs, seed) = (asked("READERS_INPUTS").unwrap_or(2000), asked("READERS_SEED").unwrap_or(1));
+        for (name, parse) in READERS {
+            let corpus = corpus(name);
+            let path = Path::new("f.toml");
+            let good = corpus.iter().filter_map(|b| std::str::from_utf8(b).ok()).filter(|t| parse(path, t).is_ok());
+            assert!(good.count() > 0, "{name}: a good one is in the corpus");
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            for k in 0..corpus.len() + inputs as usize {
+                let input = corpus.get(k).cloned().unwrap_or_else(|| mutate::mutated(&mut rng, &corpus));
+                let Ok(text) = input::text(&input[..], path, MAX_BYTES) else { continue };
+                if let Err(error) = parse(path, &text) {
+                    let error = error.to_string();
+                    assert!(error.starts_with("f.toml: ") && error.lines().count() == 1, "{name}, seed {seed}, {k}: {error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn times_that_no_clock_can_add_up_are_refused_with_their_limit() {
+        let good = String::from_utf8(corpus("party-file").iter().find(|b| b.starts_with(b"party = 0")).unwrap().clone());
+        let good = good.unwrap();
+        for (line, says) in [
+            ("patience_seconds = 0\n", "patience_seconds is 0; it must be 1 to 86400"),
+            ("patience_seconds = 9223372036854775807\n", "it must be 1 to 86400"),
+            ("idle_seconds = 9223372036854775807\n", "idle_seconds is 9223372036854775807; it must be at most 31622400"),
+        ] {
+            let base: String = good.lines().filter(|l| !l.contains("_seconds")).map(|l| format!("{l}\n")).collect();
+            let error = PartyFile::parse(Path::new("f"), &format!("{line}{base}")).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
 }
