@@ -5,6 +5,7 @@
 //! emptied before ([`crate::buffer`]). What the client asks for is sent to all three as the same [`worker::Job`]; shares, probes and views
 //! of coins are handed to the client by each party apart and put together there ([`crate::client`]), never by a party.
 
+pub mod disclosed;
 pub mod link;
 pub mod remote;
 pub mod state;
@@ -163,14 +164,18 @@ impl Engine {
         if self.broken {
             return Err(Error::misuse("the engine stopped after an earlier error; start a new one"));
         }
-        self.links.iter_mut().zip(jobs).for_each(|(link, job)| link.ask(job));
+        for (link, job) in self.links.iter_mut().zip(jobs) {
+            disclosed::note_job(&job);
+            link.ask(job);
+        }
         self.collect(take)
     }
 
     fn collect<T>(&mut self, take: impl Fn(Answer) -> Option<T>) -> Result<[T; 3]> {
         let (mut results, mut errors) = (Vec::new(), Vec::new());
         for (party, link) in PartyId::ALL.into_iter().zip(&mut self.links) {
-            let answered = link.answer().and_then(|answer| take(answer).ok_or(Error::PartyStopped { party }));
+            let answered = link.answer().inspect(disclosed::note_answer);
+            let answered = answered.and_then(|answer| take(answer).ok_or(Error::PartyStopped { party }));
             match answered {
                 Ok(v) => results.push(v),
                 Err(e) => errors.push(e),
@@ -368,7 +373,7 @@ impl Engine {
     /// Asks for something of `elements` elements of which each party hands out a share, and opens it.
     fn opened(&mut self, jobs: [Job; 3], what: &str, elements: usize) -> Result<Vec<i64>> {
         let shares = self.all(jobs, |answer| match answer {
-            Answer::Share(share) => Some(share),
+            Answer::Classes(share) | Answer::RightRows(share) => Some(share),
             _ => None,
         })?;
         open(what, &shares, elements)

@@ -3,7 +3,7 @@
 
 use secure::control::{FromParty, LONG, receive, send};
 use secure::engine::link::Link;
-use secure::engine::state::Kept;
+use secure::engine::state::{Kept, StateFolder};
 use secure::engine::worker::{Answer, Job, Worker};
 use secure::engine::{Engine, LayerUnits, ParameterUnits};
 use secure::id::PartyId;
@@ -13,6 +13,7 @@ use secure::{Error, Result};
 use serde::Serialize;
 use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -129,23 +130,31 @@ impl Link for Tapped {
     }
 }
 
-/// Runs every call on real parties. Gives, for each, its number with the three answers, and every job of party 1.
-pub fn recorded() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
-    let lists = || [(); 3].map(|()| Arc::<Mutex<Vec<Vec<u8>>>>::default());
-    let (asked, answered) = (lists(), lists());
+type Lists = [Arc<Mutex<Vec<Vec<u8>>>>; 3];
+
+/// Three parties on threads of their own, which keep states in `folder` if there is one.
+fn parties(asked: &Lists, answered: &Lists, folder: Option<&Path>) -> Engine {
     let links = PartyId::ALL.into_iter().zip(network(Duration::from_secs(30))).map(|(id, end)| {
         let ((jobs, next), (give, answers)) = (channel(), channel());
+        let states = folder.map(|folder| StateFolder::new(folder.into(), id, [0; 32]));
         std::thread::spawn(move || {
             let spec = spec();
             let party = Party::connect(id, spec.fixed, spec.rounding, Box::new(end), None).unwrap();
             give.send(Ok(Answer::Done)).unwrap();
-            Worker::new(party, spec).work(|| next.recv().ok(), |answer| drop(give.send(answer)));
+            let worker = Worker::new(party, spec).with_states(states);
+            worker.work(|| next.recv().ok(), |answer| drop(give.send(answer)));
         });
         let (asked, answered) = (asked[id.index()].clone(), answered[id.index()].clone());
         Box::new(Tapped { jobs, answers, asked, answered }) as Box<dyn Link>
     });
     let links: Vec<_> = links.collect();
-    let mut engine = Engine::connect(spec(), None, true, links.try_into().ok().unwrap()).unwrap();
+    Engine::connect(spec(), None, true, links.try_into().ok().unwrap()).unwrap()
+}
+
+/// Runs every call on real parties. Gives, for each, its number with the three answers, and every job of party 1.
+pub fn recorded() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+    let (asked, answered) = (Lists::default(), Lists::default());
+    let mut engine = parties(&asked, &answered, None);
     prepare(&mut engine).unwrap();
     let mut inputs = Vec::new();
     // The last call needs a folder of states, which is not there: its answer is made up.
@@ -160,6 +169,21 @@ pub fn recorded() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     drop(engine);
     let jobs = asked[1].lock().unwrap().clone();
     (inputs, jobs)
+}
+
+/// Trains, keeps the state, and takes it up again with other parties.
+pub fn restarted() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = || parties(&Lists::default(), &Lists::default(), Some(folder.path()));
+    let mut engine = start();
+    prepare(&mut engine).unwrap();
+    engine.train(&[vec![3, 2, 1, 0]]).unwrap();
+    engine.keep("run", 1).unwrap();
+    let before = engine.parameters().unwrap();
+    drop(engine);
+    let mut engine = start();
+    assert_eq!(engine.resume("run").unwrap(), Some(1));
+    assert_eq!(engine.parameters().unwrap(), before);
 }
 
 /// Elements of the largest matrix, of as many rows as its client wants, that a party is given here.

@@ -100,8 +100,10 @@ pub enum Answer {
     Step(Spent, Record),
     /// What was spent.
     Spent(Spent),
-    /// A share of what was asked for.
-    Share(Share),
+    /// A share of the predicted classes.
+    Classes(Share),
+    /// A share of the number of rows that are predicted as labelled.
+    RightRows(Share),
     /// Shares of a head's results.
     Head(Box<HeadShares>, Record),
     /// States that are kept.
@@ -202,7 +204,7 @@ impl Worker {
             Job::Predict(x) => {
                 let (rows, _) = x.shape();
                 let x = taken(x, "rows to predict", rows, self.spec.network.inputs())?;
-                return self.party.run(train::predict(&self.party, &self.layers, Left::from(&x))).map(Answer::Share);
+                return self.party.run(train::predict(&self.party, &self.layers, Left::from(&x))).map(Answer::Classes);
             }
             Job::Count { x, y, last } => return self.count(x, y, last),
             Job::Head { logits, labels } => return self.head(logits, labels),
@@ -325,7 +327,7 @@ impl Worker {
             hits.add_assign(&before)?;
         }
         if last {
-            return Ok(Answer::Share(hits));
+            return Ok(Answer::RightRows(hits));
         }
         self.hits = Some(hits);
         Ok(Answer::Done)
