@@ -58,8 +58,8 @@ fn free_run() {
     for rounding in Rounding::ALL {
         let spec = spec_of(Head::Softmax, rounding);
         let config = Config { mode: Mode::Free, ..Config::new(spec.clone(), 5, 1) };
-        free::run(&config, &data(), None, free::Ends::default(), |_| Secure::start(spec.clone(), None, false), |_| ())
-            .unwrap();
+        let start = |_| Secure::start(spec.clone(), None, false);
+        free::run(&config, &data(), None, &|_, _, _| false, start, |_| ()).unwrap();
     }
 }
 
@@ -78,8 +78,7 @@ fn the_page_of_the_threat_model_lists_what_runs_disclose() {
     assert!(disclosed().is_empty(), "nothing has run yet");
 
     training_and_heads();
-    assert!(!disclosed().contains(&Disclosed::RightRows) || !disclosed().contains(&Disclosed::KeptStates));
-    functions::table(&Scope { inputs_bits: 9, ..Scope::new(FixedSpec::default(), Rounding::Probabilistic) }).unwrap();
+    functions::table(&Scope { fixed: FixedSpec::default(), rounding: Rounding::Probabilistic, inputs_bits: 9 }).unwrap();
     free_run();
     // Training on shared data, predictions and times by the engine's own interface, and a restart from kept states.
     client::recorded();
