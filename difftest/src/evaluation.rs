@@ -114,7 +114,9 @@ mod tests {
         let predicted = |i: usize| {
             let mut x: Vec<f64> = data.test.image(i).iter().map(|&p| f64::from(p) / 256.0).collect();
             for (l, layer) in layers.iter().enumerate() {
-                let z = |o: usize| layer.bias[o] + x.iter().enumerate().map(|(k, v)| v * layer.weights[[k, o]]).sum::<f64>();
+                let z = |o: usize| {
+                    layer.bias[o] + x.iter().enumerate().map(|(k, v)| v * layer.weights[[k, o]]).sum::<f64>()
+                };
                 let last = l + 1 == layers.len();
                 x = (0..layer.bias.len()).map(z).map(|v| if last { v } else { v.max(0.0) }).collect();
             }

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 #[path = "readers/client.rs"]
-#[allow(dead_code)]
+#[allow(dead_code)] // `readers` uses the rest.
 mod client;
 
 /// Eighty images of 2 x 3 pixels in four classes.
@@ -78,7 +78,8 @@ fn the_page_of_the_threat_model_lists_what_runs_disclose() {
     assert!(disclosed().is_empty(), "nothing has run yet");
 
     training_and_heads();
-    functions::table(&Scope { fixed: FixedSpec::default(), rounding: Rounding::Probabilistic, inputs_bits: 9 }).unwrap();
+    functions::table(&Scope { fixed: FixedSpec::default(), rounding: Rounding::Probabilistic, inputs_bits: 9 })
+        .unwrap();
     free_run();
     // Training on shared data, predictions and times by the engine's own interface, and a restart from kept states.
     client::recorded();

@@ -272,9 +272,10 @@ impl Engine {
             let [w, b, vw, vb] = tensors(layer).map(|(_, share)| share.shape());
             all_whole && (w, vw, b, vb) == ((rows, cols), (rows, cols), (1, cols), (1, cols))
         };
-        let bad = PartyId::ALL.into_iter().zip(shares).find(|(_, layers)| {
-            layers.len() != network.layers() || !layers.iter().zip(1..).all(fits)
-        });
+        let bad = PartyId::ALL
+            .into_iter()
+            .zip(shares)
+            .find(|(_, layers)| layers.len() != network.layers() || !layers.iter().zip(1..).all(fits));
         bad.map(|(id, _)| format!("the shares of party {id} do not fit a network of {:?}", network.widths))
     }
 

@@ -46,10 +46,14 @@ impl Order {
             self.taken.push(row);
             let first = (at >= rows).then(|| self.taken[at - rows]);
             if first.is_some_and(|first| first != row) {
-                return Some(format!("row {row} fills the last batch of an epoch, where it starts again with row {first:?}"));
+                return Some(format!(
+                    "row {row} fills the last batch of an epoch, where it starts again with row {first:?}"
+                ));
             }
             if first.is_none() && self.seen.get(row as usize) != Some(&false) {
-                return Some(format!("row {row} comes twice in an epoch of {rows} rows, before every row has come once"));
+                return Some(format!(
+                    "row {row} comes twice in an epoch of {rows} rows, before every row has come once"
+                ));
             }
             self.seen[row as usize] = true;
         }
@@ -259,7 +263,8 @@ mod tests {
 
     #[test]
     fn weights_far_inside_their_interval_are_not_those_of_glorot() {
-        let failure = judged(16, |_, p| p.layers[0].weights.mapv_inplace(|w| w / 2)).failure.expect("half the interval");
+        let failure =
+            judged(16, |_, p| p.layers[0].weights.mapv_inplace(|w| w / 2)).failure.expect("half the interval");
         assert!(failure.contains("initial weights: the largest of 112 units in layer1/weights"), "{failure}");
         // Seven numbers may all be small.
         assert!(judged(16, |_, p| p.layers[1].weights.mapv_inplace(|w| w.signum())).failure.is_some());

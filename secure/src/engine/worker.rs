@@ -279,7 +279,10 @@ impl Worker {
         let data = self.data.as_mut().ok_or_else(|| Error::misuse("rows of no data set"))?;
         let (rows, _) = x.shape();
         if rows > self.room - data.rows {
-            return Err(Error::misuse(format!("{rows} more rows of a data set of {}, {} are here", self.room, data.rows)));
+            return Err(Error::misuse(format!(
+                "{rows} more rows of a data set of {}, {} are here",
+                self.room, data.rows
+            )));
         }
         data.extend(&taken(x, "rows", rows, self.spec.network.inputs())?)
     }

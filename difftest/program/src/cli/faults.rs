@@ -13,9 +13,13 @@ pub struct Args {
     /// Lock-step training steps that ordinary training may take to notice
     #[arg(long, default_value_t = 20, value_name = "N")]
     steps: usize,
-    /// Plant nothing: N clean runs with different seeds, heads, depths, roundings and sizes, in which nothing may be found
+    /// Plant nothing: N clean runs with different seeds, heads, depths, widths, class counts, batches, formats, data and roundings, in which
+    /// nothing may be found
     #[arg(long, value_name = "N", conflicts_with = "fault")]
     clean: Option<u64>,
+    /// Seed of the first clean run
+    #[arg(long, value_name = "SEED", requires = "clean", default_value_t = 0)]
+    first: u64,
     /// Also write the matrix as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -48,14 +52,15 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     // A planted fault may make a party panic; the matrix says so, once.
     std::panic::set_hook(Box::new(|_| ()));
     if let Some(runs) = args.clean {
-        let mut alarms = 0;
-        for seed in 0..runs {
+        let (start, mut alarms) = (std::time::Instant::now(), 0);
+        for seed in args.first..args.first.saturating_add(runs) {
             if let Some(f) = faults::clean(seed)? {
                 alarms += 1;
                 print(&format!("FALSE ALARM  seed {seed}: {} at {}: {}\n", f.check, f.place, f.detail))?;
             }
         }
-        print(&format!("{alarms} false alarms in {runs} clean runs\n"))?;
+        let seconds = start.elapsed().as_secs_f64();
+        print(&format!("{alarms} false alarms in {runs} clean runs, {seconds:.0} s\n"))?;
         return Ok(Verdict::of(alarms == 0));
     }
     let chosen = match &args.fault {

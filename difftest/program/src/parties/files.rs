@@ -399,7 +399,10 @@ mod tests {
                 let Ok(text) = input::text(&input[..], path, MAX_BYTES) else { continue };
                 if let Err(error) = parse(path, &text) {
                     let error = error.to_string();
-                    assert!(error.starts_with("f.toml: ") && error.lines().count() == 1, "{name}, seed {seed}, {k}: {error}");
+                    assert!(
+                        error.starts_with("f.toml: ") && error.lines().count() == 1,
+                        "{name}, seed {seed}, {k}: {error}"
+                    );
                 }
             }
         }
@@ -407,12 +410,16 @@ mod tests {
 
     #[test]
     fn times_that_no_clock_can_add_up_are_refused_with_their_limit() {
-        let good = String::from_utf8(corpus("party-file").iter().find(|b| b.starts_with(b"party = 0")).unwrap().clone());
+        let good =
+            String::from_utf8(corpus("party-file").iter().find(|b| b.starts_with(b"party = 0")).unwrap().clone());
         let good = good.unwrap();
         for (line, says) in [
             ("patience_seconds = 0\n", "patience_seconds is 0; it must be 1 to 86400"),
             ("patience_seconds = 9223372036854775807\n", "it must be 1 to 86400"),
-            ("idle_seconds = 9223372036854775807\n", "idle_seconds is 9223372036854775807; it must be at most 31622400"),
+            (
+                "idle_seconds = 9223372036854775807\n",
+                "idle_seconds is 9223372036854775807; it must be at most 31622400",
+            ),
         ] {
             let base: String = good.lines().filter(|l| !l.contains("_seconds")).map(|l| format!("{l}\n")).collect();
             let error = PartyFile::parse(Path::new("f"), &format!("{line}{base}")).unwrap_err().to_string();
