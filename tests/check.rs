@@ -1,14 +1,11 @@
 //! `difftest check` and `difftest export-trace` through the program, and traces that other engines recorded.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use crate::common::{program, repository};
+use std::path::PathBuf;
+use std::process::Output;
 
 fn difftest(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_difftest"))
-        .args(args)
-        .env_remove("GITHUB_STEP_SUMMARY")
-        .output()
-        .expect("the program starts")
+    program().args(args).env_remove("GITHUB_STEP_SUMMARY").output().expect("the program starts")
 }
 
 fn text(output: &Output) -> String {
@@ -16,7 +13,7 @@ fn text(output: &Output) -> String {
 }
 
 fn recorded(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces").join(name)
+    repository("fixtures/traces").join(name)
 }
 
 /// Exit code, JSON and printed text of a recorded trace.
@@ -101,7 +98,7 @@ fn own_traces_are_exported_judged_and_shown_in_every_form() {
 fn a_pull_request_gets_annotations_and_a_table() {
     let dir = tempfile::tempdir().unwrap();
     let summary = dir.path().join("summary.md");
-    let done = Command::new(env!("CARGO_BIN_EXE_difftest"))
+    let done = program()
         .args(["check", recorded("crypten_transposed.npz").to_str().unwrap(), "--format", "github"])
         .env("GITHUB_STEP_SUMMARY", &summary)
         .output()

@@ -1,14 +1,15 @@
 //! `--save-model` and `--load-model` from outside: a run that is interrupted ends where the uninterrupted one does.
 
+use crate::common::program;
 use safetensors::SafeTensors;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn difftest(dir: &Path, args: &[&str]) -> Output {
     let base = ["--mode", "free", "--layers", "2", "--hidden", "8", "--batch", "16", "--rounding", "nearest"];
-    Command::new(env!("CARGO_BIN_EXE_difftest")).current_dir(dir).args(base).args(args).output().expect("it starts")
+    program().current_dir(dir).args(base).args(args).output().expect("it starts")
 }
 
 fn trains(dir: &Path, args: &[&str]) -> String {
@@ -97,7 +98,7 @@ fn damaged_swapped_and_foreign_files_are_bad_input() {
         refuses(dir, &["--steps", "2", "--load-model", "m", "--fraction-bits", "15"]).contains("fraction_bits is 16")
     );
     assert!(refuses(dir, &["--steps", "2", "--save-model", "none/m"]).contains("no folder none"));
-    let lockstep = Command::new(env!("CARGO_BIN_EXE_difftest")).args(["--load-model", "m"]).output().unwrap();
+    let lockstep = program().args(["--load-model", "m"]).output().unwrap();
     assert_eq!(lockstep.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&lockstep.stderr).contains("they need --mode free"));
 }

@@ -1,12 +1,13 @@
 //! The program from outside: what it prints, where it writes, how it exits.
 
+use crate::common::program;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 fn difftest(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_difftest"));
+    let mut command = program();
     command.args(args);
     command
 }

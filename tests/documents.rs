@@ -1,19 +1,13 @@
 //! Documents that must keep step with the program: docs/commands.md is its help, the README is short, and links lead
 //! somewhere.
 
+use crate::common::{program, repository as path};
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-/// A file of the repository.
-fn path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
-}
+use std::path::PathBuf;
 
 fn help(command: &[String]) -> String {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_difftest")).args(command).arg("--help").output().expect("the program starts");
+    let output = program().args(command).arg("--help").output().expect("the program starts");
     assert!(output.status.success(), "difftest {} --help", command.join(" "));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -45,7 +39,7 @@ fn the_page_of_commands_is_the_programs_help() {
     let mut made = String::from(
         "# Commands\n\n\
          Every command and flag, as `difftest COMMAND --help` prints them. Made from the program by\n\
-         `DIFFTEST_ACCEPT=1 cargo test --test documents`, and kept in step by the same test.\n",
+         `DIFFTEST_ACCEPT=1 cargo test --test all documents`, and kept in step by the same test.\n",
     );
     describe(&[], &mut made);
     assert!(made.contains("--velocity-bits") && made.contains("### difftest paper"), "commands were found:\n{made}");
@@ -57,7 +51,7 @@ fn the_page_of_commands_is_the_programs_help() {
     let first = made.lines().zip(written.lines().chain(std::iter::repeat("(nothing)"))).find(|(a, b)| a != b);
     assert!(
         made == written,
-        "docs/commands.md is out of step, first at {first:?}: run DIFFTEST_ACCEPT=1 cargo test --test documents"
+        "docs/commands.md is out of step, first at {first:?}: run DIFFTEST_ACCEPT=1 cargo test --test all documents"
     );
 }
 

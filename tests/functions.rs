@@ -1,13 +1,13 @@
 //! The function table as the program prints it.
 
-use std::process::Command;
+use crate::common::program;
 
 #[test]
 fn the_table_holds_and_is_also_json() {
     let dir = tempfile::tempdir().unwrap();
     let json = dir.path().join("functions.json");
     let run = |args: &[&str]| {
-        Command::new(env!("CARGO_BIN_EXE_difftest"))
+        program()
             .arg("functions")
             .args(args)
             .args(["--json", json.to_str().unwrap()])
@@ -41,7 +41,7 @@ fn a_run_takes_another_number_format_and_names_it_in_the_command_that_repeats_it
     let dir = tempfile::tempdir().unwrap();
     let json = dir.path().join("report.json");
     let format = ["--fraction-bits", "12", "--value-bits", "24"];
-    let done = Command::new(env!("CARGO_BIN_EXE_difftest"))
+    let done = program()
         .args(["--steps", "1", "--batch", "8", "--json", json.to_str().unwrap()])
         .args(format)
         .output()

@@ -1,6 +1,7 @@
 //! Inputs on which a tester fails that was only ever given MNIST: other class counts, padding, few rows, hostile or foreign files, full disks, tight
 //! limits. The files in `tests/data` were made for this.
 
+use crate::common::{program, repository};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
@@ -8,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn input(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(name)
+    repository("tests/data").join(name)
 }
 
 fn difftest(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_difftest"));
+    let mut command = program();
     command.args(args);
     command
 }

@@ -1,5 +1,6 @@
 //! `difftest paper` from outside: a grid that is killed and resumed, spread by hand and merged, reported and rendered.
 
+use crate::common::program;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +27,7 @@ const SMALL: &[&str] = &[
 ];
 
 fn paper(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_difftest"));
+    let mut command = program();
     command.arg("paper").args(args);
     command
 }
@@ -374,11 +375,8 @@ fn a_comparison_has_a_page_as_well() {
     let dir = tempfile::tempdir().unwrap();
     for mode in ["lockstep", "free"] {
         let html = dir.path().join(mode);
-        let done = Command::new(env!("CARGO_BIN_EXE_difftest"))
-            .args(["--steps", "2", "--batch", "16", "--mode", mode, "--html"])
-            .arg(&html)
-            .output()
-            .unwrap();
+        let done =
+            program().args(["--steps", "2", "--batch", "16", "--mode", mode, "--html"]).arg(&html).output().unwrap();
         assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
         let html = fs::read_to_string(html).unwrap();
         well_formed(&html);

@@ -1,6 +1,7 @@
 //! Three parties as three processes, over TLS, from outside: the results are those of the parties in one process, nobody gets in who should
 //! not, and whatever ends one of them ends the session in bounded time with one line that names it.
 
+use crate::common::program;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose};
@@ -26,7 +27,7 @@ fn read(folder: &Path, name: &str) -> String {
 }
 
 fn certs(folder: &Path) {
-    let made = Command::new(env!("CARGO_BIN_EXE_difftest")).arg("certs").arg(folder).output().unwrap();
+    let made = program().arg("certs").arg(folder).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }
 
@@ -83,7 +84,7 @@ impl Parties {
     }
 
     fn spawn(&self, k: usize) -> (Process, String) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_difftest"));
+        let mut command = program();
         command
             .args(["party", "--until-input-ends", "--config"])
             .arg(self.folder.path().join(format!("party{k}.toml")));
@@ -528,7 +529,7 @@ fn a_step_between_distant_parties_takes_as_many_rounds_as_one_in_memory() {
 #[test]
 fn the_comparison_runs_through_three_processes_and_leaves_none() {
     let temporary = tempfile::tempdir().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_difftest"));
+    let mut command = program();
     command.args(["--parties", "tls", "--steps", "2", "--batch", "16", "--layers", "2"]);
     let output = command.env("TMPDIR", temporary.path()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -546,7 +547,7 @@ fn a_wrong_file_is_refused_with_its_line_and_the_remedy() {
         assert!(text.contains(from), "{text}");
         let wrong = folder.path().join("wrong.toml");
         std::fs::write(&wrong, text.replace(from, to)).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_difftest"));
+        let mut command = program();
         match name {
             "hosts.toml" => command.args(["--steps", "1", "--parties"]).arg(&wrong),
             _ => command.args(["party", "--config"]).arg(&wrong),

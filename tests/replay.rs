@@ -1,11 +1,11 @@
 //! A step is saved by one run of the program and replayed by another.
 
+use crate::common::program;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn difftest(args: &[&str]) -> (Option<i32>, String, String) {
-    let Output { status, stdout, stderr } =
-        Command::new(env!("CARGO_BIN_EXE_difftest")).args(args).output().expect("the program starts");
+    let Output { status, stdout, stderr } = program().args(args).output().expect("the program starts");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     (status.code(), text(stdout), text(stderr))
 }

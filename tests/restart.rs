@@ -1,8 +1,9 @@
 //! `--restart-on-divergence` from outside: runs that really restart, and one for which no learning rate is small enough.
 
+use crate::common::program;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 /// A data set of 4 x 4 pixels in which one bright pixel tells the class; `labels` turns a class into the labels of training and test rows.
 fn data(dir: &Path, labels: impl Fn(u8) -> (u8, u8)) {
@@ -26,7 +27,7 @@ fn data(dir: &Path, labels: impl Fn(u8) -> (u8, u8)) {
 fn run(dir: &Path, more: &[&str]) -> (Output, String) {
     let base =
         ["--mode", "free", "--layers", "2", "--hidden", "12", "--batch", "16", "--restart-on-divergence", "--data"];
-    let output = Command::new(env!("CARGO_BIN_EXE_difftest")).args(base).arg(dir).args(more).output().unwrap();
+    let output = program().args(base).arg(dir).args(more).output().unwrap();
     let text = String::from_utf8(output.stdout.clone()).unwrap();
     (output, text)
 }

@@ -9,7 +9,8 @@ use std::time::SystemTime;
 /// Version of the program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The commit that the program was built from, or that its changed sources come from; `None` if it was not built in its repository.
+/// The commit that the program was built from, or that its changed sources come from; `None` if it was not built in its
+/// repository.
 pub const COMMIT: Option<&str> = option_env!("DIFFTEST_COMMIT");
 
 /// Who made a report, when and where.
@@ -56,11 +57,24 @@ pub fn version() -> String {
     COMMIT.map_or(VERSION.into(), |commit| format!("{VERSION} ({commit})"))
 }
 
-/// The processor's name, where Linux tells it.
+/// The processor's name, where Linux tells it, with its family and model: virtual machines call very different
+/// processors by one name.
 pub fn processor() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
-    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'))?.1;
-    Some(name.split_whitespace().collect::<Vec<_>>().join(" "))
+    described(&std::fs::read_to_string("/proc/cpuinfo").ok()?)
+}
+
+/// The first processor of a `/proc/cpuinfo`.
+fn described(cpuinfo: &str) -> Option<String> {
+    let field = |name: &str| {
+        let mut pairs = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+        let (_, value) = pairs.find(|(key, _)| key.trim() == name)?;
+        Some(value.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let name = field("model name")?;
+    Some(match (field("cpu family"), field("model")) {
+        (Some(family), Some(model)) => format!("{name}, family {family} model {model}"),
+        _ => name,
+    })
 }
 
 /// What a run was given to learn from.
@@ -113,6 +127,15 @@ impl std::fmt::Display for DataReport {
 mod tests {
     use super::*;
     use fixtures::Split;
+
+    #[test]
+    fn a_processor_is_told_by_name_family_and_model() {
+        let x86 =
+            "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 1\nmodel name\t: AMD  EPYC\n";
+        assert_eq!(described(x86).as_deref(), Some("AMD EPYC, family 25 model 1"));
+        assert_eq!(described("processor\t: 0\nmodel name\t: ARMv8\n").as_deref(), Some("ARMv8"));
+        assert_eq!(described("processor\t: 0\nCPU part\t: 0xd0c\n"), None);
+    }
 
     #[test]
     fn a_report_names_version_date_and_data() {

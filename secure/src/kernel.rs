@@ -13,7 +13,7 @@
 //! | `portable.rs`, `avx2.rs`, `avx512.rs`, `ifma.rs`, `neon.rs` | one register tile each |
 //! | `amx.rs`, `amx/unit.rs` | byte limbs on int8 tiles; the tile instructions |
 //! | `planes.rs`, `planes/gfni.rs` | 64-bit values to bit planes and back |
-//! | `ctr.rs`, `ctr/vaes.rs` | AES-128 in counter mode, fused with +, - and xor |
+//! | `ctr.rs`, `ctr/vectors.rs` | AES-128 in counter mode, fused with +, - and xor |
 
 mod blocked;
 mod ctr;

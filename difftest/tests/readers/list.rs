@@ -115,7 +115,7 @@ fn labels() -> Reader {
 
 fn zstd() -> Reader {
     let good = committed("fixtures/mnist/t10k-labels-idx1-ubyte.zst");
-    reader("zstd", vec![good], |bytes| said(fixtures::unpacked(bytes)))
+    reader("zstd", vec![good], |bytes| said(fixtures::zstd_frame(bytes)))
 }
 
 /// One captured step of a small network.

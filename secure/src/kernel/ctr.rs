@@ -4,12 +4,12 @@
 //!            little-endian, j = 0, 1, ...
 //! cost       a run of n words consumes ceil(n / 2) counters: with an odd n the last high half is skipped, never used
 //!            later
-//! AES        by 512-bit vectors for the kernels that use them (`ctr/vaes.rs`), else by the crate `aes`, which finds
-//!            AES-NI and the AES instructions of 64-bit ARM at run time
+//! AES        on x86-64 by the processor's instructions, as wide as the kernel's vectors (`ctr/vectors.rs`), else by the
+//!            crate `aes`, which finds the AES instructions of 64-bit ARM at run time
 //! source     FIPS 197 (the cipher), NIST SP 800-38A section 6.5 (counter mode; here the counter is little-endian)
 
 #[cfg(target_arch = "x86_64")]
-mod vaes;
+mod vectors;
 
 use super::Kernel;
 use aes::Aes128;
@@ -20,7 +20,7 @@ use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 pub struct CtrKey {
     cipher: Aes128,
     #[cfg(target_arch = "x86_64")]
-    vaes: Option<vaes::Schedule>,
+    vectors: Option<vectors::Schedule>,
 }
 
 impl std::fmt::Debug for CtrKey {
@@ -51,9 +51,7 @@ impl CtrKey {
         CtrKey {
             cipher: Aes128::new(&Array::from(key)),
             #[cfg(target_arch = "x86_64")]
-            vaes: matches!(kernel, Kernel::Avx512 | Kernel::Ifma | Kernel::Amx)
-                .then(|| vaes::Schedule::new(key))
-                .flatten(),
+            vectors: widths(kernel).iter().find_map(|&width| vectors::Schedule::new(key, width)),
         }
     }
 
@@ -79,8 +77,8 @@ impl CtrKey {
 
     fn run(&self, first: u128, out: &mut [u64], combine: Combine) {
         #[cfg(target_arch = "x86_64")]
-        if let Some(vaes) = &self.vaes {
-            return vaes.run(first, out, combine);
+        if let Some(vectors) = &self.vectors {
+            return vectors.run(first, out, combine);
         }
         // The cipher crate works on up to 64 blocks at once; what is left over it takes one by one.
         const BLOCKS: usize = 64;
@@ -105,6 +103,16 @@ impl CtrKey {
     }
 }
 
+/// The widths that suit a kernel, best first. The portable kernel has none: the others are tested against it.
+#[cfg(target_arch = "x86_64")]
+fn widths(kernel: Kernel) -> &'static [vectors::Width] {
+    match kernel {
+        Kernel::Avx512 | Kernel::Ifma | Kernel::Amx => &vectors::Width::ALL,
+        Kernel::Avx2 => &vectors::Width::ALL[1..],
+        Kernel::Portable | Kernel::Neon => &[],
+    }
+}
+
 impl Combine {
     #[inline(always)]
     fn apply(self, old: u64, word: u64) -> u64 {
@@ -113,6 +121,28 @@ impl Combine {
             Combine::Add => old.wrapping_add(word),
             Combine::Sub => old.wrapping_sub(word),
             Combine::Xor => old ^ word,
+        }
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::vectors::{Schedule, Width};
+    use super::*;
+
+    /// Every width that this processor has, whatever its kernel would choose: the words of the crate's cipher.
+    #[test]
+    fn every_width_has_the_same_words() {
+        let key = std::array::from_fn(|i| 7 * i as u8);
+        for schedule in Width::ALL.into_iter().filter_map(|width| Schedule::new(key, width)) {
+            for (first, n) in [(5, 1), (0, 15), (1 << 64, 16), ((7 << 64) - 3, 130), (u128::MAX - 9, 257)] {
+                for combine in [Combine::Set, Combine::Add, Combine::Sub, Combine::Xor] {
+                    let (mut got, mut want) = (vec![7; n], vec![7; n]);
+                    schedule.run(first, &mut got, combine);
+                    CtrKey::for_kernel(Kernel::Portable, key).run(first, &mut want, combine);
+                    assert_eq!(got, want, "{schedule:?} {n} words from {first}, {combine:?}");
+                }
+            }
         }
     }
 }

@@ -1,15 +1,17 @@
 //! Between 64-bit values and bit planes: a plane holds one bit of every value, 64 values a word.
 //!
 //! computes   bit i of word w of plane j = bit (lo_bit + j) of value 64 w + i; missing values of the last word are 0
-//! source     H. S. Warren, *Hacker's Delight*, 2nd edition, section 7-3 (transposing a bit matrix by swapping blocks); `planes/gfni.rs` has
-//!            its own
+//! source     H. S. Warren, *Hacker's Delight*, 2nd edition, section 7-3 (transposing a bit matrix by swapping blocks);
+//!            `planes/gfni.rs` has its own
 
 #[cfg(target_arch = "x86_64")]
 mod gfni;
 
 use super::Kernel;
+use super::wide::{Pass, run_for};
 
-/// Bits `lo_bit..lo_bit + bits` of `values` as bit planes: word w of plane j is `planes[j * words + w]`, words = ceil(values / 64).
+/// Bits `lo_bit..lo_bit + bits` of `values` as bit planes: word w of plane j is `planes[j * words + w]`, words =
+/// ceil(values / 64).
 ///
 /// Panics if `lo_bit + bits > 64` or if `planes` does not have `bits * words` elements.
 pub fn to_planes(values: &[u64], lo_bit: u32, bits: u32, planes: &mut [u64]) {
@@ -33,14 +35,7 @@ impl Kernel {
         if let (Kernel::Avx512 | Kernel::Ifma | Kernel::Amx, Some(gfni)) = (self, gfni::Gfni::new()) {
             return gfni.to_planes(values, lo_bit, bits, planes);
         }
-        for (w, values) in values.chunks(64).enumerate() {
-            for from in (0..bits).step_by(32) {
-                let block = transpose_32(values, lo_bit + from);
-                for j in 0..32.min(bits - from) {
-                    planes[(from + j) as usize * words + w] = block[j as usize];
-                }
-            }
-        }
+        run_for(self, ToPlanes { values, lo_bit, bits, planes });
     }
 
     /// [`from_bits`] by this kernel.
@@ -50,7 +45,45 @@ impl Kernel {
         if let (Kernel::Avx512 | Kernel::Ifma | Kernel::Amx, Some(gfni)) = (self, gfni::Gfni::new()) {
             return gfni.spread(plane, out);
         }
-        for (word, out) in plane.iter().zip(out.chunks_mut(64)) {
+        run_for(self, FromBits { plane, out });
+    }
+}
+
+struct ToPlanes<'a> {
+    values: &'a [u64],
+    lo_bit: u32,
+    bits: u32,
+    planes: &'a mut [u64],
+}
+
+impl Pass for ToPlanes<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let words = self.values.len().div_ceil(64);
+        for (w, values) in self.values.chunks(64).enumerate() {
+            for from in (0..self.bits).step_by(32) {
+                let block = transpose_32(values, self.lo_bit + from);
+                for j in 0..32.min(self.bits - from) {
+                    self.planes[(from + j) as usize * words + w] = block[j as usize];
+                }
+            }
+        }
+    }
+}
+
+struct FromBits<'a> {
+    plane: &'a [u64],
+    out: &'a mut [u64],
+}
+
+impl Pass for FromBits<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (word, out) in self.plane.iter().zip(self.out.chunks_mut(64)) {
             for (i, out) in out.iter_mut().enumerate() {
                 *out = (word >> i) & 1;
             }
@@ -61,6 +94,7 @@ impl Kernel {
 /// Bits `shift..shift + 32` of up to 64 values, transposed: bit i of word j is bit `shift + j` of value i.
 ///
 /// Values i and i + 32 share a word, so two 32 × 32 matrices are transposed by one pass of five steps.
+#[inline(always)]
 fn transpose_32(values: &[u64], shift: u32) -> [u64; 32] {
     let mut block = [0u64; 32];
     let low = &values[..values.len().min(32)];

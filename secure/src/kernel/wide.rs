@@ -20,6 +20,12 @@ pub trait Pass {
 /// Runs a pass, compiled for AVX-512 or AVX2 where the [selected](Kernel::selected) kernel has them.
 #[inline(always)]
 pub fn run_wide<P: Pass>(pass: P) -> P::Output {
+    run_for(Kernel::selected(), pass)
+}
+
+/// Runs a pass, compiled for AVX-512 or AVX2 where the given kernel has them.
+#[inline(always)]
+pub(super) fn run_for<P: Pass>(kernel: Kernel, pass: P) -> P::Output {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
@@ -30,7 +36,7 @@ pub fn run_wide<P: Pass>(pass: P) -> P::Output {
         fn avx2<P: Pass>(pass: P) -> P::Output {
             pass.run()
         }
-        match Kernel::selected() {
+        match kernel {
             // SAFETY: the features were just asked for.
             Kernel::Avx512 | Kernel::Ifma | Kernel::Amx if has_avx512() => return unsafe { avx512(pass) },
             // SAFETY: the feature was just asked for.
