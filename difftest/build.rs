@@ -1,4 +1,5 @@
-//! Tells the library which commit it is built from, where it is built in its own repository and git is there. Without, it knows none.
+//! Tells the library which commit it is built from, where it is built in its own repository and git is there. Without,
+//! it knows none.
 
 use std::process::Command;
 

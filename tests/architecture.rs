@@ -97,15 +97,15 @@ const CRATES: [Crate; 6] = [
         name: "program",
         sources: "difftest/program/src",
         uses: &["spec", "reference", "fixtures", "secure", "difftest"],
-        modules: &["interrupt", "memory", "parties", "cli"],
+        modules: &["interrupt", "memory", "error", "parties", "cli"],
     },
 ];
 
 /// Modules that were written apart from each other and know nothing of each other.
 const APART: &[(&str, &str)] = &[("reference::f64", "reference::fixed")];
 
-/// Imports that go up or close a circle and are still to be removed: (file, imported file). Those that are gone leave the
-/// list.
+/// Imports that go up or close a circle and are still to be removed: (file, imported file). Those that are gone leave
+/// the list.
 const TO_REMOVE: &[(&str, &str)] = &[];
 
 struct Crate {
@@ -465,6 +465,151 @@ fn every_file_of_tests_is_run() {
             assert!(modules.contains(&format!("mod {name};")), "tests/main.rs lacks the module {name}");
         }
     }
+}
+
+/// The most lines of a function of the harness. One that is longer does several things.
+const MOST_LINES: usize = 60;
+
+/// Functions of the harness that are longer and still to be split: (file, function). Those that are gone leave the
+/// list.
+const TO_SPLIT: &[(&str, &str)] = &[
+    ("difftest/src/paper/page.rs", "rates"),
+    ("difftest/src/paper/page.rs", "curves"),
+    ("difftest/src/paper/page.rs", "nearness"),
+];
+
+/// The functions of a formatted source, tests left out: name, first line and last line, from 1.
+fn functions(text: &str) -> Vec<(String, usize, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    // A formatted item ends with its closing brace, or with the semicolon of one that has none, at its own indentation.
+    let end = |from: usize| {
+        let ends = |line: &str| line.trim_start().starts_with('}') || line.ends_with(';');
+        let one_line = lines[from].ends_with(['}', ';']);
+        let further = (from + 1..lines.len()).find(|&n| indent(lines[n]) == indent(lines[from]) && ends(lines[n]));
+        if one_line { from } else { further.unwrap_or(lines.len() - 1) }
+    };
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < lines.len() {
+        let line = lines[at].trim_start();
+        if line == "#[cfg(test)]" || line == "#[test]" {
+            // Further attributes stand between it and the item.
+            let item = (at + 1..lines.len()).find(|&n| !lines[n].trim_start().starts_with("#["));
+            at = item.map_or(lines.len(), |item| end(item) + 1);
+            continue;
+        }
+        let declared = ["", "pub ", "pub(crate) ", "pub(super) "].iter().find_map(|public| {
+            let rest = line.strip_prefix(public)?;
+            let words = ["const ", "async ", "unsafe "].iter();
+            words.fold(rest, |rest, word| rest.strip_prefix(word).unwrap_or(rest)).strip_prefix("fn ")
+        });
+        if let Some(rest) = declared {
+            let name = rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default();
+            found.push((name.to_string(), at + 1, end(at) + 1));
+        }
+        at += 1;
+    }
+    found
+}
+
+#[test]
+fn no_function_of_the_harness_is_longer_than_a_page() {
+    let (mut seen, mut wrong) = (0, String::new());
+    for c in CRATES.iter().filter(|c| ["fixtures", "difftest", "program"].contains(&c.name)) {
+        let mut files = Vec::new();
+        rust_files(&root().join(c.sources), &mut files);
+        for path in files.iter().filter(|path| !path.ends_with("tests.rs")) {
+            let file = path.strip_prefix(root()).unwrap().display().to_string();
+            for (name, first, last) in functions(&fs::read_to_string(path).unwrap()) {
+                seen += 1;
+                let to_split = TO_SPLIT.contains(&(file.as_str(), name.as_str()));
+                match last + 1 - first > MOST_LINES {
+                    true if !to_split => {
+                        let _ = writeln!(wrong, "{file}:{first}: {name} has {} lines: split it", last + 1 - first);
+                    }
+                    false if to_split => {
+                        let _ = writeln!(wrong, "{file}: {name} is short by now: take it out of TO_SPLIT");
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    assert!(seen > 800, "functions were found: {seen}");
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// The reading itself: functions are found with their length, and tests are left out.
+#[test]
+fn functions_are_found_with_their_length() {
+    let text = [
+        "fn a() {",
+        "    b",
+        "}",
+        "impl X {",
+        "    pub(crate) const fn c(",
+        "        d: u8,",
+        "    ) -> u8 {",
+        "        d",
+        "    }",
+        "    fn e() {}",
+        "    fn f(&self);",
+        "}",
+        "#[cfg(test)]",
+        "mod tests {",
+        "    #[test]",
+        "    fn g() {",
+        "    }",
+        "}",
+        "fn h() {",
+        "}",
+    ];
+    let found = functions(&text.join("\n")).into_iter();
+    let found: Vec<_> = found.map(|(name, first, last)| format!("{name} {first}-{last}")).collect();
+    assert_eq!(found, ["a 1-3", "c 5-9", "e 10-10", "f 11-11", "h 19-20"]);
+}
+
+/// The most columns of a line of code, comment or text.
+const MOST_COLUMNS: usize = 120;
+
+/// The files of the project that end in `ending`, but for what is built.
+fn files_with(ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![root()];
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && !name.starts_with('.') && !["target", "corpus", "artifacts"].contains(&name.as_str()) {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == ending) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// A row of a table, or a line with a link, cannot be wrapped.
+fn cannot_be_wrapped(line: &str) -> bool {
+    let text = line.trim_start().trim_start_matches(['/', '!']).trim_start();
+    text.starts_with('|') || text.contains("](") || text.contains("://")
+}
+
+#[test]
+fn no_line_is_wider_than_120_columns() {
+    let mut wrong = String::new();
+    let (code, pages) = (files_with("rs"), files_with("md"));
+    assert!(code.len() > 250 && pages.len() > 15, "files were found: {} and {}", code.len(), pages.len());
+    for path in code.iter().chain(&pages) {
+        for (n, line) in (1..).zip(fs::read_to_string(path).unwrap().lines()) {
+            let columns = line.chars().count();
+            let page = path.extension().is_some_and(|e| e == "md") || line.trim_start().starts_with("//");
+            if columns > MOST_COLUMNS && !(page && cannot_be_wrapped(line)) {
+                let _ = writeln!(wrong, "{}:{n}: {columns} columns", path.strip_prefix(root()).unwrap().display());
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
 }
 
 /// The reading itself: a file's imports are found however they are written.

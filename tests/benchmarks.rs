@@ -56,7 +56,8 @@ fn page(measured: &[Value]) -> String {
         let (rounds, megabytes) = (number(m, "/rounds_per_step"), number(m, "/bytes_per_step") / 1e6);
         let _ = writeln!(
             page,
-            "| {} | {kernel}, {processor}, {} cores, {} | {} | {:.2} | {:.2} | {rounds:.0} rounds, {megabytes:.1} MB | {:.2} GB | {} |",
+            "| {} | {kernel}, {processor}, {} cores, {} | {} | {:.2} | {:.2} | {rounds:.0} rounds, {megabytes:.1} MB | \
+             {:.2} GB | {} |",
             training(m),
             number(m, "/made/cores"),
             &text(m, "/made/date")[..10],
@@ -70,9 +71,11 @@ fn page(measured: &[Value]) -> String {
     page.push_str(
         "\n## Where the parties' time goes, and what more cores would do\n\n\
          Three parties on two cores wait a third of the time at least. The columns to the right are projections from\n\
-         measured parts, in seconds an epoch, not measurements: matrix products over all cores, everything else over one core\n\
+         measured parts, in seconds an epoch, not measurements: matrix products over all cores, everything else over \
+         one core\n\
          a party, and idle as long as here.\n\n\
-         | training | kernel | products | truncation | comparison | head | other | waiting | 4 cores | 8 cores | 16 cores |\n\
+         | training | kernel | products | truncation | comparison | head | other | waiting | 4 cores | 8 cores | 16 \
+         cores |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for m in measured {
@@ -84,7 +87,8 @@ fn page(measured: &[Value]) -> String {
         let _ = writeln!(page, "| {} | {} | {} |", training(m), text(m, "/made/kernel"), cells.join(" | "));
     }
     page.push_str(
-        "\nThe files `kernels-*.json` hold the matrix product alone, on one thread beside the f64 product of the same shape:\n\
+        "\nThe files `kernels-*.json` hold the matrix product alone, on one thread beside the f64 product of the same \
+         shape:\n\
          `cargo bench -q -p difftest-secure --bench kernel -- --ratios`.\n",
     );
     page

@@ -314,7 +314,8 @@ fn head_answers_for_every_side_inside_the_bound() {
     let value = answer(&with_input(&["head", "--head", "relu-prob", "--input", "-"], input));
     assert_eq!(value["rows"][0]["ambiguous"], serde_json::json!([false, false, false]));
     assert_eq!(value["rows"][2]["real"]["loss"], Value::Null, "infinite");
-    // 0.099999 is below eps, but its nearest integer, 6554 units, is the threshold: the sides legitimately differ there, and only there.
+    // 0.099999 is below eps, but its nearest integer, 6554 units, is the threshold: the sides legitimately differ
+    // there, and only there.
     let near = r#"{"logits": [[0.099999, 0.5, -2.0]], "labels": [0]}"#;
     let output = with_input(&["head", "--head", "relu-prob", "--input", "-"], near);
     let row = &answer(&output)["rows"][0];

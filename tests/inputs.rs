@@ -1,5 +1,5 @@
-//! Inputs on which a tester fails that was only ever given MNIST: other class counts, padding, few rows, hostile or foreign files, full disks, tight
-//! limits. The files in `tests/data` were made for this.
+//! Inputs on which a tester fails that was only ever given MNIST: other class counts, padding, few rows, hostile or
+//! foreign files, full disks, tight limits. The files in `tests/data` were made for this.
 
 use crate::common::{program, repository};
 use serde_json::Value;

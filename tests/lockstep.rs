@@ -1,4 +1,5 @@
-//! Every head, rounding and depth in lock-step on real MNIST batches: the secure result is the integer model's, and inside its bound.
+//! Every head, rounding and depth in lock-step on real MNIST batches: the secure result is the integer model's, and
+//! inside its bound.
 
 use difftest::config::{Config, Training};
 use difftest::run::lockstep;

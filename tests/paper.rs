@@ -104,8 +104,10 @@ fn cells_run_by_a_batch_system_and_merged_are_the_grid() {
     // As a Slurm array does, by number, on one machine; as GNU parallel does, by name, on the other.
     let grid = SMALL.join(" ");
     let script = format!(
-        "set -e\nfor SLURM_ARRAY_TASK_ID in 0 1 2; do\n  \"$DIFFTEST\" paper {grid} --out {out}/a --resume --cell $SLURM_ARRAY_TASK_ID\ndone\n\
-         \"$DIFFTEST\" paper {grid} --list | tail -n +3 | xargs -n 1 \"$DIFFTEST\" paper {grid} --out {out}/b --resume --cell\n"
+        "set -e\nfor SLURM_ARRAY_TASK_ID in 0 1 2; do\n  \"$DIFFTEST\" paper {grid} --out {out}/a --resume --cell \
+         $SLURM_ARRAY_TASK_ID\ndone\n\
+         \"$DIFFTEST\" paper {grid} --list | tail -n +3 | xargs -n 1 \"$DIFFTEST\" paper {grid} --out {out}/b --resume \
+         --cell\n"
     );
     let done =
         Command::new("sh").arg("-c").arg(&script).env("DIFFTEST", env!("CARGO_BIN_EXE_difftest")).output().unwrap();
@@ -418,9 +420,12 @@ fn browser() -> Option<PathBuf> {
 /// background.
 fn renders(browser: &Path, dir: &Path) {
     let html = fs::read_to_string(dir.join("report.html")).unwrap();
-    let measure = "<script>const s = getComputedStyle(document.body), r = [...document.querySelectorAll('figure svg')].map(v => v.getBoundingClientRect());\
-        document.title = 'measured ' + JSON.stringify({over: document.documentElement.scrollWidth - innerWidth, plots: r.length,\
-        drawn: r.filter(b => b.width > 200 && b.height > 130).length, ink: s.color, paper: s.backgroundColor});</script></body>";
+    let measure = "<script>const s = getComputedStyle(document.body), r = [...document.querySelectorAll('figure \
+        svg')].map(v => v.getBoundingClientRect());\
+        document.title = 'measured ' + JSON.stringify({over: document.documentElement.scrollWidth - innerWidth, plots: \
+        r.length,\
+        drawn: r.filter(b => b.width > 200 && b.height > 130).length, ink: s.color, paper: \
+        s.backgroundColor});</script></body>";
     let page = dir.join("measured.html");
     fs::write(&page, html.replace("</body>", measure)).unwrap();
     for size in ["360,740", "1280,900"] {
@@ -442,9 +447,9 @@ fn renders(browser: &Path, dir: &Path) {
     }
 }
 
-/// Nearest rounding tosses no coins: on all of MNIST and over all epochs the parties must predict what the integer model
-/// predicts, row for row as far as the number of hits tells, for as long as the model's operands stay inside their
-/// ranges. An attempt ends with the epoch in which they do not.
+/// Nearest rounding tosses no coins: on all of MNIST and over all epochs the parties must predict what the integer
+/// model predicts, row for row as far as the number of hits tells, for as long as the model's operands stay inside
+/// their ranges. An attempt ends with the epoch in which they do not.
 #[test]
 fn in_the_committed_results_nearest_rounding_agrees_with_the_integer_model_in_every_epoch() {
     let file = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/paper/results.json")).unwrap();

@@ -1,5 +1,6 @@
-//! Three parties as three processes, over TLS, from outside: the results are those of the parties in one process, nobody gets in who should
-//! not, and whatever ends one of them ends the session in bounded time with one line that names it.
+//! Three parties as three processes, over TLS, from outside: the results are those of the parties in one process,
+//! nobody gets in who should not, and whatever ends one of them ends the session in bounded time with one line that
+//! names it.
 
 use crate::common::program;
 use rand::{Rng, SeedableRng};
@@ -285,7 +286,8 @@ fn nobody_gets_in_who_should_not_and_nobody_waits_for_them() {
         std::thread::sleep(Duration::from_millis(20));
     }
 
-    // A party's certificate opens no session; the client's takes part in none; a party does not answer to another's name.
+    // A party's certificate opens no session; the client's takes part in none; a party does not answer to another's
+    // name.
     let config = EngineConfig::new(spec(Head::Softmax, Rounding::Nearest, 1));
     let open = |session: u8| Open {
         session: [session; 16],
@@ -457,8 +459,9 @@ fn whatever_ends_a_party_ends_the_session_in_bounded_time_and_is_named() {
     }
 }
 
-/// Passes connections on to `target`, each piece after `latency` and no faster than `bytes_per_second`, in both directions. A stand-in for a
-/// distant network where the system offers none: it delays what TCP carries, not packets. Its address.
+/// Passes connections on to `target`, each piece after `latency` and no faster than `bytes_per_second`, in both
+/// directions. A stand-in for a distant network where the system offers none: it delays what TCP carries, not packets.
+/// Its address.
 fn distant(target: String, latency: Duration, bytes_per_second: f64) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -494,7 +497,8 @@ fn distant(target: String, latency: Duration, bytes_per_second: f64) -> String {
     address
 }
 
-/// Prints what a step takes over links with latency and a bandwidth. Seconds are for the reader; that a step is the same step is what is tested.
+/// Prints what a step takes over links with latency and a bandwidth. Seconds are for the reader; that a step is the
+/// same step is what is tested.
 #[test]
 fn a_step_between_distant_parties_takes_as_many_rounds_as_one_in_memory() {
     let parties = Parties::start();

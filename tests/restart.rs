@@ -1,11 +1,13 @@
-//! `--restart-on-divergence` from outside: runs that really restart, and one for which no learning rate is small enough.
+//! `--restart-on-divergence` from outside: runs that really restart, and one for which no learning rate is small
+//! enough.
 
 use crate::common::program;
 use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-/// A data set of 4 x 4 pixels in which one bright pixel tells the class; `labels` turns a class into the labels of training and test rows.
+/// A data set of 4 x 4 pixels in which one bright pixel tells the class; `labels` turns a class into the labels of
+/// training and test rows.
 fn data(dir: &Path, labels: impl Fn(u8) -> (u8, u8)) {
     let class = |row: usize| (row % 10) as u8;
     let (train, test) = (160, 100);
@@ -48,7 +50,8 @@ fn a_rate_that_is_too_high_is_halved_until_training_works() {
 #[test]
 fn a_training_that_no_rate_saves_fails_after_the_smallest() {
     let dir = tempfile::tempdir().unwrap();
-    // The test rows have other labels than the training rows, which none of the initial weights gets right, and rates this small change nothing.
+    // The test rows have other labels than the training rows, which none of the initial weights gets right, and rates
+    // this small change nothing.
     data(dir.path(), |c| (c, (c + 2) % 10));
     // Over the batch of 16: 2^-29, 2^-30, 2^-31, and fixed point has nothing below.
     let rate = (2f64.powi(-25)).to_string();

@@ -214,6 +214,40 @@ impl<'a> Training<'a> {
         }
         Ok(passes)
     }
+
+    /// The smallest format that passes: fewest fraction bits first, then fewest value bits.
+    fn smallest_format(&mut self) -> Result<Option<FixedSpec>, Error> {
+        let widest = |fraction_bits| FixedSpec { fraction_bits, value_bits: VALUE_BITS };
+        // Fewer fraction bits leave more range: where the widest format fails, a coarser one may still pass.
+        for finest in (4..=FRACTION_BITS).rev() {
+            if self.trial(widest(finest), |_| ())? {
+                let f = self.smallest(4, finest, widest)?;
+                let format = |value_bits| FixedSpec { fraction_bits: f, value_bits };
+                return Ok(Some(format(self.smallest(f + 5, VALUE_BITS, format)?)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The extremes of the real side's tensors in the whole training, and the part of the test set that it then gets right.
+///
+/// # Errors
+/// A side that cannot go on; one that has not learnt, so that nothing can be said of formats.
+fn real_extremes(config: &Config, data: &Dataset, batches: &[Vec<u32>]) -> Result<(Extremes<f64>, f64), Error> {
+    let (spec, mut reals) = (&config.spec, Extremes::<f64>::default());
+    let mut side = Real::new(spec.clone(), &generate::initial(spec, config.seed)?)?;
+    let mut run = Free::new(spec, batches.iter().map(|rows| generate::rows(&data.train, rows, spec.fixed)));
+    run.real = Some(&mut side);
+    for trace in run {
+        reals.step(&trace?.real.tensors);
+    }
+    let test = Evaluation::of(data, spec.fixed);
+    let (accuracy, chance) = (test.accuracy(&mut side)?, test.chance());
+    if accuracy < chance.learnt() {
+        return Err(Error::AtChance { steps: config.steps, accuracy, chance });
+    }
+    Ok((reals, accuracy))
 }
 
 /// Profiles the training of `config` and looks for the smallest format.
@@ -223,47 +257,16 @@ impl<'a> Training<'a> {
 pub fn run(config: &Config, data: &Dataset) -> Result<Advice, Error> {
     let spec = &config.spec;
     let units = spec.sgd.units(spec.fixed)?;
-    let mut real_side = Real::new(spec.clone(), &generate::initial(spec, config.seed)?)?;
-    let (mut reals, mut integers) = (Extremes::<f64>::default(), Extremes::<i64>::default());
     let batches = Training::batches(config, data);
-    let mut run = Free::new(spec, batches.iter().map(|rows| generate::rows(&data.train, rows, spec.fixed)));
-    run.real = Some(&mut real_side);
-    for trace in run {
-        reals.step(&trace?.real.tensors);
-    }
-    let real_accuracy = Evaluation::of(data, spec.fixed).accuracy(&mut real_side)?;
-    let chance = Evaluation::of(data, spec.fixed).chance();
-    if real_accuracy < chance.learnt() {
-        return Err(Error::Usage(format!(
-            "the real side itself is at chance after {} steps (accuracy {:.2} %, {chance}, something learnt from {:.1} % on), so no format can be judged by training; take more --steps or another --lr",
-            config.steps,
-            100.0 * real_accuracy,
-            100.0 * chance.learnt()
-        )));
-    }
+    let (reals, real_accuracy) = real_extremes(config, data, &batches)?;
     let mut training = Training { config, data, batches, real_accuracy, trials: Vec::new() };
 
-    let mut last = Tensors::new();
+    let (mut integers, mut last) = (Extremes::<i64>::default(), Tensors::new());
     training.trial(spec.fixed, |tensors| {
         integers.step(tensors);
         last.clone_from(tensors);
     })?;
-    let widest = |fraction_bits| FixedSpec { fraction_bits, value_bits: VALUE_BITS };
-    let mut smallest = None;
-    // Fewer fraction bits leave more range: where the widest format fails, a coarser one may still pass.
-    let mut finest = None;
-    for f in (4..=FRACTION_BITS).rev() {
-        if training.trial(widest(f), |_| ())? {
-            finest = Some(f);
-            break;
-        }
-    }
-    if let Some(finest) = finest {
-        let f = training.smallest(4, finest, widest)?;
-        let value_bits =
-            training.smallest(f + 5, VALUE_BITS, |value_bits| FixedSpec { fraction_bits: f, value_bits })?;
-        smallest = Some(FixedSpec { fraction_bits: f, value_bits });
-    }
+    let smallest = training.smallest_format()?;
     let extent = |(point, &(lo, hi)): (&ProbePoint, &(i64, i64))| {
         let scale = point.scale(spec.fixed, spec.sgd.extra_velocity_bits);
         Extent {
@@ -301,14 +304,31 @@ fn confirm(config: &Config, data: &Dataset, fixed: FixedSpec) -> Result<Vec<Outc
     Ok(found.checks.into_iter().filter(|c| c.name != "divergence").collect())
 }
 
-/// For people.
+/// The advice as text for people.
 pub fn text(advice: &Advice) -> String {
-    let (start, mut out) = (advice.spec.fixed, String::new());
-    let format = |f: FixedSpec| format!("f = {}, K = {}", f.fraction_bits, f.value_bits);
+    let mut out = String::new();
+    profile_text(advice, &mut out);
+    health_text(advice, &mut out);
+    trials_text(advice, &mut out);
+    for c in &advice.confirmed {
+        out += &c.line();
+    }
+    for failure in advice.confirmed.iter().filter_map(|c| c.failure.as_ref()) {
+        let _ = writeln!(out, "\n{failure}");
+    }
+    out
+}
+
+fn format_text(fixed: FixedSpec) -> String {
+    format!("f = {}, K = {}", fixed.fraction_bits, fixed.value_bits)
+}
+
+/// The range of every tensor.
+fn profile_text(advice: &Advice, out: &mut String) {
     let _ = writeln!(
         out,
         "range profile at {}, {} steps\n{:<26} {:>12} {:>12} {:>12} {:>12} {:>5} {:>8} {:>9}",
-        format(start),
+        format_text(advice.spec.fixed),
         advice.steps,
         "tensor",
         "real min",
@@ -320,22 +340,26 @@ pub fn text(advice: &Advice) -> String {
         "headroom"
     );
     for e in &advice.profile {
+        let (real, integer) = (e.real, e.integer);
         let _ = writeln!(
             out,
             "{:<26} {:>12.5} {:>12.5} {:>12.5} {:>12.5} {:>5} {:>8} {:>9}",
             e.tensor,
-            e.real.0,
-            e.real.1,
-            e.integer.0,
-            e.integer.1,
+            real.0,
+            real.1,
+            integer.0,
+            integer.1,
             e.bits,
             e.allowed,
             e.headroom()
         );
     }
-    out.push_str(
-        "bits: of the largest magnitude in units; allowed: bits that keep the next operation in range\n\nlast step\n",
-    );
+    out.push_str("bits: of the largest magnitude in units; allowed: bits that keep the next operation in range\n");
+}
+
+/// The health of every layer after the last step.
+fn health_text(advice: &Advice, out: &mut String) {
+    out.push_str("\nlast step\n");
     for h in &advice.health {
         let dead = h.dead.map_or(String::new(), |(dead, of)| format!("{dead} of {of} units dead, "));
         let stuck = h.stuck.map_or(String::new(), |stuck| {
@@ -348,15 +372,22 @@ pub fn text(advice: &Advice) -> String {
     if advice.health.iter().any(|h| h.stuck.is_some_and(|s| s > 0.0)) && advice.spec.sgd.extra_velocity_bits == 0 {
         out.push_str("  --velocity-bits 8 keeps velocities finer and lets them decay\n");
     }
+}
+
+/// The formats that were tried, and the smallest that passes.
+fn trials_text(advice: &Advice, out: &mut String) {
     let _ = writeln!(out, "\nformats tried; real reaches {:.2} %", 100.0 * advice.real_accuracy);
     for t in &advice.trials {
         let accuracy = t.accuracy.map_or(format!("stopped at step {}", t.steps), |a| format!("{:.2} %", 100.0 * a));
         let verdict = t.failure.as_ref().map_or("passes".into(), |f| format!("fails: {f}"));
-        let _ = writeln!(out, "  {:<16} {:<20} {verdict}", format(t.fixed), accuracy);
+        let _ = writeln!(out, "  {:<16} {:<20} {verdict}", format_text(t.fixed), accuracy);
     }
     let Some(fixed) = advice.smallest else {
-        out.push_str("\nno format passes: the training leaves the range of each or does not learn in it; lower --lr or choose another head\n");
-        return out;
+        out.push_str(
+            "\nno format passes: the training leaves the range of each or does not learn in it; lower --lr or choose \
+             another head\n",
+        );
+        return;
     };
     let below = |f: u32, k: u32| {
         advice
@@ -374,13 +405,6 @@ pub fn text(advice: &Advice) -> String {
         below(f - 1, VALUE_BITS),
         below(f, k - 1)
     );
-    for c in &advice.confirmed {
-        out += &c.line();
-    }
-    for failure in advice.confirmed.iter().filter_map(|c| c.failure.as_ref()) {
-        let _ = writeln!(out, "\n{failure}");
-    }
-    out
 }
 
 #[cfg(test)]

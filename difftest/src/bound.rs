@@ -1,18 +1,20 @@
 //! Error bounds of the fixed-point arithmetic against real numbers, one rule an operation.
 //!
-//! A bound holds for **every** outcome of the rounding coins, for every input, as long as no range violation occurs (the `range`
-//! check watches that). Nothing in here looks at the value that will be judged by it: the radius of a tensor depends on the
-//! inputs of the operation that made it.
+//! A bound holds for **every** outcome of the rounding coins, for every input, as long as no range violation occurs
+//! (the `range` check watches that). Nothing in here looks at the value that will be judged by it: the radius of a
+//! tensor depends on the inputs of the operation that made it.
 //!
 //! # What is proven
-//! Assume that both sides start from the same parameters, that nothing left its range up to this step, that f64 sums and products keep
-//! [`gamma`] and the platform's `exp` four half-ulps, and that the f64 head is right to the last places. Then, for every outcome of the coins:
+//! Assume that both sides start from the same parameters, that nothing left its range up to this step, that f64 sums
+//! and products keep [`gamma`] and the platform's `exp` four half-ulps, and that the f64 head is right to the last
+//! places. Then, for every outcome of the coins:
 //! * an unambiguous element of a fixed-point tensor is within its radius of the f64 element;
 //! * the elements of an ambiguity are, all together, inside one of its branches;
-//! * a radius computed from an ambiguous tensor covers all of its branches, so later tensors need no case distinction: their elements are
-//!   unambiguous, with a radius that may be as large as what the comparison decides.
+//! * a radius computed from an ambiguous tensor covers all of its branches, so later tensors need no case distinction:
+//!   their elements are unambiguous, with a radius that may be as large as what the comparison decides.
 //!
-//! Not proven: that the branches taken in two tensors (a gradient and its reciprocal, say) belong to the same outcome; each tensor is judged alone.
+//! Not proven: that the branches taken in two tensors (a gradient and its reciprocal, say) belong to the same outcome;
+//! each tensor is judged alone.
 //!
 //! * this file: what one elementary function of `docs/arithmetic.md` adds, by function and rounding, with the reason;
 //! * [`encoding`]: the error that each encoded constant may have, whatever the encoder returns;
@@ -27,6 +29,7 @@ mod exact;
 pub mod head;
 pub mod interval;
 pub mod network;
+pub mod row;
 pub mod statistical;
 
 use reference::spec::{FixedSpec, Rounding};
@@ -66,19 +69,20 @@ impl Bound {
     }
 }
 
-/// The bound of one function: exhaustive, so that a new function or rounding does not compile without one. All are proven.
+/// The bound of one function: exhaustive, so that a new function or rounding does not compile without one. All are
+/// proven.
 ///
 /// Let t be the error of one truncation in units of its result: below 1 (probabilistic), at most 1/2 (nearest).
 ///
-/// *Exponential.* The polynomial is off by at most 4.2e-6; its coefficients, rounded at scales 29, 40, 20 and 20, add at most
-/// 2^-30 + 2^-41 + 2^-20 < 9.6e-7. Truncating r1 and r2 at scale 20 adds t 2^-20 times c3 + (c2 + c3 + 2 c4) < 0.45, and
-/// truncating P t 2^-29. All this is relative to 2^r >= 1. The exponent y is off by |d 2^f| |EXP_LOG2E - log2(e) 2^(31-f)| 2^-31;
-/// times ln 2 this is relative to the result and proportional to |d|; the second-order term is below a hundredth of it. A
-/// result that is cut to zero is below half a unit, i.e. below t. exp(0) = 1 exactly.
+/// *Exponential.* The polynomial is off by at most 4.2e-6; its coefficients, rounded at scales 29, 40, 20 and 20, add
+/// at most 2^-30 + 2^-41 + 2^-20 < 9.6e-7. Truncating r1 and r2 at scale 20 adds t 2^-20 times c3 + (c2 + c3 + 2 c4) <
+/// 0.45, and truncating P t 2^-29. All this is relative to 2^r >= 1. The exponent y is off by |d 2^f| |EXP_LOG2E -
+/// log2(e) 2^(31-f)| 2^-31; times ln 2 this is relative to the result and proportional to |d|; the second-order term is
+/// below a hundredth of it. A result that is cut to zero is below half a unit, i.e. below t. exp(0) = 1 exactly.
 ///
-/// *Inverse.* Let q = 2^-29 t and |e| < 0.0858 the residual of the start. The error of each line of section 8, relative to 1/u in
-/// (1/2, 1]: e2 by q / (1 - 0.0858) = 1.10 q; w4 by 2.02 q; e4 by (1 + 2 0.0858) q = 1.18 q; w8 by 2.01 q; e8 by 1.02 q; w16 by
-/// 2.01 q. Their sum is below 9.4 q with all second-order terms; the residual e^8 is below 3e-9.
+/// *Inverse.* Let q = 2^-29 t and |e| < 0.0858 the residual of the start. The error of each line of section 8, relative
+/// to 1/u in (1/2, 1]: e2 by q / (1 - 0.0858) = 1.10 q; w4 by 2.02 q; e4 by (1 + 2 0.0858) q = 1.18 q; w8 by 2.01 q; e8
+/// by 1.02 q; w16 by 2.01 q. Their sum is below 9.4 q with all second-order terms; the residual e^8 is below 3e-9.
 pub fn bound(function: Function, rounding: Rounding, fixed: FixedSpec) -> Bound {
     let truncate = match rounding {
         Rounding::Probabilistic => 1.0,
@@ -149,13 +153,14 @@ impl Errors {
 
     /// |computed exp(d) - exp(d)| for exp(d) <= `value` and |d| <= `argument`.
     pub fn exp(&self, value: f64, argument: f64) -> f64 {
-        // Beyond the cut the result is zero and the error below exp_absolute; `value` is tiny there, so the product stays finite.
+        // Beyond the cut the result is zero and the error below exp_absolute; `value` is tiny there, so the product
+        // stays finite.
         self.exp_absolute + value * (self.exp_relative + self.exp_argument * argument.min(1e3))
     }
 }
 
-/// gamma_n = n eps / (1 - n eps), eps = 2^-53: the relative error of any f64 sum of n products, in any order, fused or not
-/// (Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.1).
+/// gamma_n = n eps / (1 - n eps), eps = 2^-53: the relative error of any f64 sum of n products, in any order, fused or
+/// not (Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.1).
 pub fn gamma(n: usize) -> f64 {
     let ne = n as f64 * (f64::EPSILON / 2.0);
     ne / (1.0 - ne)

@@ -1,8 +1,9 @@
 //! Undecided comparisons: elements whose value depends on a comparison within its bound of the threshold.
 //!
-//! The fixed-point side may legitimately decide such a comparison the other way. It must then agree, in all elements that depend on it
-//! together, with one of the branches; anything else is outside. Only an element whose real value *jumps* at the threshold is called ambiguous;
-//! the others pass it continuously, and are judged by their bound like any other.
+//! The fixed-point side may legitimately decide such a comparison the other way. It must then agree, in all elements
+//! that depend on it together, with one of the branches; anything else is outside. Only an element whose real value
+//! *jumps* at the threshold is called ambiguous; the others pass it continuously, and are judged by their bound like
+//! any other.
 
 use crate::bound::interval::Interval;
 

@@ -1,4 +1,5 @@
-//! Chance: what a side that has learnt nothing gets right, given how often each label occurs. Accuracy means something only beside it.
+//! Chance: what a side that has learnt nothing gets right, given how often each label occurs. Accuracy means something
+//! only beside it.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -31,8 +32,8 @@ impl Chance {
         Chance { share: 1.0 / classes.max(1) as f64, rows }
     }
 
-    /// Accuracy below this is chance: a tenth more than the share, or where there is less room above it, a tenth of that. For ten balanced classes
-    /// this is the 11 % of the source paper's code.
+    /// Accuracy below this is chance: a tenth more than the share, or where there is less room above it, a tenth of
+    /// that. For ten balanced classes this is the 11 % of the source paper's code.
     pub fn level(&self) -> f64 {
         self.share + self.share.min(1.0 - self.share) / 10.0
     }
@@ -43,8 +44,8 @@ impl Chance {
         self.share + DEVIATIONS * variance.sqrt()
     }
 
-    /// Accuracy from which on something was clearly learnt: a ninth of the way from chance to no error, and not doubtful. For ten balanced classes
-    /// this is twice chance.
+    /// Accuracy from which on something was clearly learnt: a ninth of the way from chance to no error, and not
+    /// doubtful. For ten balanced classes this is twice chance.
     pub fn learnt(&self) -> f64 {
         (self.share + (1.0 - self.share) / 9.0).max(self.doubtful())
     }

@@ -16,7 +16,7 @@
 //! takes each party's file of that save under either name. Only then do the parties' files take the places of the older
 //! ones. Every file is on the disk before it gets its name.
 
-use crate::error::Error;
+use crate::error::{CheckpointCause, CheckpointError, Error};
 use crate::input;
 use crate::output;
 use ndarray::{Array1, Array2};
@@ -183,10 +183,9 @@ fn write(model: &Path, made: &Made, at: &mut dyn FnMut(&Path) -> Result<(), Erro
     let waiting = std::mem::take(&mut waiting.0);
     for ((holder, _), from) in made.parties.iter().zip(&waiting) {
         let to = holder.path(model);
-        at(&to).and_then(|()| std::fs::rename(from, &to).map_err(Error::file(&to))).map_err(|e| {
-            let (model, from) = (model.display(), from.display());
-            Error::Usage(format!("{e} (the save is whole and {model} can be loaded, with {from} as it is called now)"))
-        })?;
+        at(&to)
+            .and_then(|()| std::fs::rename(from, &to).map_err(Error::file(&to)))
+            .map_err(|e| CheckpointError::NotRenamed { model: model.into(), kept: from.clone(), cause: Box::new(e) })?;
     }
     output::sync_folder(model);
     clear(model);
@@ -236,7 +235,7 @@ fn file(
     words: Vec<Vec<u64>>,
 ) -> Result<Vec<u8>, Error> {
     let path = holder.path(model);
-    let refuse = |e: safetensors::SafeTensorError| Error::Usage(format!("{}: {e}", path.display()));
+    let refuse = |e| Error::from(CheckpointCause::Unwritable(e).of(&path));
     let bytes: Vec<Vec<u8>> = words.iter().map(|w| w.iter().flat_map(|w| w.to_le_bytes()).collect()).collect();
     let tensors = holder.tensors(&spec.network).into_iter().zip(&bytes);
     let views = tensors.map(|((name, shape), bytes)| Ok((name, TensorView::new(holder.dtype(), shape, bytes)?)));
@@ -268,17 +267,14 @@ pub fn load_with(
     open: &mut dyn FnMut(&Path) -> Result<Vec<u8>, Error>,
 ) -> Result<Trained, Error> {
     let file = read(model, Holder::Real, spec, None, open)?;
-    let path = model.display();
     let layer = |l: usize, words: &[Vec<u64>]| -> Result<LayerValues, Error> {
         let values = |k: usize| words[k].iter().map(|w| f64::from_bits(*w)).collect::<Vec<f64>>();
-        let matrix = |k| {
-            Array2::from_shape_vec(spec.network.shape(l), values(k)).map_err(|e| Error::Usage(format!("{path}: {e}")))
+        let matrix = |k: usize| {
+            let what = || format!("layer{l}/{}", TENSORS[k]);
+            Array2::from_shape_vec(spec.network.shape(l), values(k)).map_err(|e| Error::opened(what(), e))
         };
         if let Some(k) = (0..TENSORS.len()).find(|k| !values(*k).iter().all(|v| v.is_finite())) {
-            return Err(Error::Usage(format!(
-                "{path}: layer{l}/{} has a number that is not finite; this training diverged, load an earlier model",
-                TENSORS[k]
-            )));
+            return Err(CheckpointCause::NotFinite(format!("layer{l}/{}", TENSORS[k])).of(model).into());
         }
         Ok(LayerValues {
             weights: matrix(0)?,
@@ -304,9 +300,7 @@ pub fn load_with(
             });
         }
     }
-    check_replicas(&shares).map_err(|what| {
-        Error::Usage(format!("{path}: {what}; one of the three share files was altered, load another save"))
-    })?;
+    check_replicas(&shares).map_err(|what| CheckpointCause::Altered(what).of(model))?;
     Ok(Trained { steps: file.steps, real, shares })
 }
 
@@ -329,11 +323,9 @@ fn read(
         // A save that was stopped at the end.
         path = Some(waits(&path, &first.save)).filter(|waiting| waiting.is_file()).unwrap_or(path);
     }
-    let refuse = |what: String| Error::Usage(format!("{}: {what}", path.display()));
+    let refuse = |cause: CheckpointCause| Error::from(cause.of(&path));
     let bytes = open(&path)?;
-    let damaged = |e: safetensors::SafeTensorError| {
-        refuse(format!("damaged, or no safetensors file ({e}); write it again with --save-model"))
-    };
+    let damaged = |e| refuse(CheckpointCause::Damaged(e));
     let file = SafeTensors::deserialize(&bytes).map_err(damaged)?;
     let (_, header) = SafeTensors::read_metadata(&bytes).map_err(damaged)?;
     let said = header.metadata().clone().unwrap_or_default();
@@ -342,29 +334,26 @@ fn read(
         // The word of earlier versions.
         let earlier = matches!(holder, Holder::Real) && (name, field(name)) == ("holder", "f64");
         if field(name) != needed && !earlier {
-            return Err(refuse(format!("its {name} is {}, this run needs {needed}", field(name))));
+            return Err(refuse(CheckpointCause::Field { name, found: field(name).into(), needed }));
         }
     }
     if let Some(first) = first
         && field("save") != first.save
     {
-        return Err(refuse(format!(
-            "it belongs to another save than {} ({} against {}); keep the four files of a save together",
-            model.display(),
-            field("save"),
-            first.save
-        )));
+        let (found, needed) = (field("save").into(), first.save.clone());
+        return Err(refuse(CheckpointCause::OtherSave { model: model.into(), found, needed }));
     }
-    let steps = field("steps").parse().map_err(|_| refuse(format!("its steps is {:?}, no number", field("steps"))))?;
+    let steps = field("steps").parse().map_err(|_| refuse(CheckpointCause::Steps(field("steps").into())))?;
     let expected = holder.tensors(&spec.network);
     if file.len() != expected.len() {
-        return Err(refuse(format!("it has {} tensors, this network has {}", file.len(), expected.len())));
+        return Err(refuse(CheckpointCause::Count { found: file.len(), needed: expected.len() }));
     }
     let words = expected.into_iter().map(|(name, shape)| {
-        let tensor = file.tensor(&name).map_err(|_| refuse(format!("there is no tensor {name} in it")))?;
+        let tensor = file.tensor(&name).map_err(|_| refuse(CheckpointCause::NoTensor(name.clone())))?;
         if (tensor.dtype(), tensor.shape()) != (holder.dtype(), &shape[..]) {
-            let (dtype, found) = (tensor.dtype(), tensor.shape());
-            return Err(refuse(format!("{name} is {dtype:?} {found:?}, it should be {:?} {shape:?}", holder.dtype())));
+            let found = format!("{:?} {:?}", tensor.dtype(), tensor.shape());
+            let needed = format!("{:?} {shape:?}", holder.dtype());
+            return Err(refuse(CheckpointCause::Shape { name, found, needed }));
         }
         let (words, _) = tensor.data().as_chunks::<8>();
         Ok(words.iter().map(|w| u64::from_le_bytes(*w)).collect())
@@ -489,7 +478,7 @@ mod tests {
                         return Ok(());
                     }
                     copy(dir.path(), moment.path());
-                    Err(Error::Usage("stopped".into()))
+                    Err(Error::EmptyTestSet)
                 };
                 let ended = write(&model, &Made::of(&model, &spec(), &newer).unwrap(), &mut at);
                 assert_eq!(ended.is_ok(), stop == changes);

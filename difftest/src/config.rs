@@ -1,6 +1,6 @@
 //! What a run is, validated: the meaning of the flags.
 
-use crate::error::Error;
+use crate::error::{ConfigError, Error};
 use fixtures::Dataset;
 use reference::spec::{FixedSpec, Head, NetworkSpec, ProbePoint, Rounding, SgdSpec, TrainSpec};
 use serde::{Deserialize, Serialize};
@@ -123,8 +123,8 @@ impl Training {
     }
 
     fn sized(&self, inputs: usize, classes: usize, fixed: FixedSpec) -> Result<TrainSpec, Error> {
-        if self.layers == 0 || self.layers > 64 {
-            return Err(Error::Usage(format!("--layers is {}; it must be 1 to 64", self.layers)));
+        if !(1..=ConfigError::MOST_LAYERS).contains(&self.layers) {
+            return Err(ConfigError::Layers(self.layers).into());
         }
         let spec = TrainSpec {
             network: NetworkSpec::dense(inputs, self.hidden, classes, self.layers),
@@ -149,12 +149,7 @@ pub fn data(dir: Option<&std::path::Path>) -> Result<Dataset, Error> {
         #[cfg(feature = "mnist")]
         None => fixtures::mnist()?,
         #[cfg(not(feature = "mnist"))]
-        None => {
-            return Err(Error::Usage(
-                "no data set was named, and this build holds none; name a folder, or build with the feature mnist"
-                    .into(),
-            ));
-        }
+        None => return Err(ConfigError::NoData.into()),
     })
 }
 
@@ -169,9 +164,9 @@ impl Length {
             Length::Epochs(n) => ("--epochs", n.checked_mul(rows.div_ceil(batch))),
         };
         match steps {
-            Some(0) => Err(Error::Usage(format!("{flag} is 0; a run has at least 1"))),
+            Some(0) => Err(ConfigError::Nothing { flag, of: "a run" }.into()),
             Some(n) => Ok(n),
-            None => Err(Error::Usage(format!("{flag} is too large to count its steps; choose fewer"))),
+            None => Err(ConfigError::Uncountable(flag).into()),
         }
     }
 }
@@ -214,8 +209,8 @@ impl Config {
         if points.clone().any(|point| self.wants(point)) {
             return Ok(());
         }
-        let names: Vec<_> = points.map(ToString::to_string).collect();
-        Err(Error::Usage(format!("--probe {name} is no tensor of this run; choose one of {}", names.join(", "))))
+        let known = points.map(ToString::to_string).collect();
+        Err(ConfigError::NoTensor { name: name.clone(), known }.into())
     }
 
     /// The command line that repeats this run, with `extra` flags.

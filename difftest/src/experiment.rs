@@ -21,7 +21,8 @@ pub fn checks(config: &Config) -> Result<Vec<Outcome>, Error> {
     // Parties that stop are what both look for.
     let or_stopped = |name: &'static str, judged: Result<Outcome, Error>| match judged {
         Err(Error::Protocol(what)) => {
-            Ok(Outcome::new(name, "the parties stopped".into(), Some(parties::failure(name, config, &what))))
+            let failure = parties::failure(name, config, &what.to_string());
+            Ok(Outcome::new(name, "the parties stopped".into(), Some(failure)))
         }
         judged => judged,
     };

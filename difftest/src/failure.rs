@@ -46,7 +46,8 @@ impl Failure {
         let coins =
             if config.insecure_seed.is_none() { "   (fresh coins each run; --insecure-seed N fixes them)" } else { "" };
         format!(
-            "FAIL {check}   {at}   seed {}, {head}, {rounding}\n  {}   (scale 2^-{scale})\n  {what}\n  again: {}{coins}",
+            "FAIL {check}   {at}   seed {}, {head}, {rounding}\n  {}   (scale 2^-{scale})\n  {what}\n  again: \
+             {}{coins}",
             config.seed,
             values.join("   "),
             config.command(repeat)

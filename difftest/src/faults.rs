@@ -1,10 +1,10 @@
 //! Planted faults and what finds them.
 //!
-//! A build with the feature `faults` can be made to commit one of a [`catalogue`] of mistakes, in the engine or in the specification that all sides
-//! share. For each, the
-//! whole [`battery`] runs without being told: every protocol and layer by itself against the integer model and under transcript
-//! tests, from the bottom up, then [training]. The first failure names check, place and cause; the matrix compares them with what was planted.
-//! The same battery on an unchanged engine must find nothing: that is what its false-alarm rate means.
+//! A build with the feature `faults` can be made to commit one of a [`catalogue`] of mistakes, in the engine or in the
+//! specification that all sides share. For each, the whole [`battery`] runs without being told: every protocol and
+//! layer by itself against the integer model and under transcript tests, from the bottom up, then [training]. The first
+//! failure names check, place and cause; the matrix compares them with what was planted. The same battery on an
+//! unchanged engine must find nothing: that is what its false-alarm rate means.
 
 pub mod battery;
 pub mod catalogue;
@@ -94,8 +94,7 @@ impl Drop for Planted {
 /// A name that is no fault.
 pub fn named(name: &str) -> Result<AnyFault, Error> {
     let all = AnyFault::all();
-    let names: Vec<_> = all.iter().map(|f| f.name()).collect();
-    let refuse = || Error::Usage(format!("--fault {name} is no fault; choose one of {}", names.join(", ")));
+    let refuse = || Error::UnknownFault { name: name.into(), known: all.iter().map(|f| f.name()).collect() };
     all.iter().find(|f| f.name() == name).copied().ok_or_else(refuse)
 }
 

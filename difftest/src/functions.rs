@@ -1,8 +1,10 @@
-//! The function table: for every inexact function of the arithmetic and every head the proven bound beside the error that was measured.
+//! The function table: for every inexact function of the arithmetic and every head the proven bound beside the error
+//! that was measured.
 //!
-//! The integer model is measured, because it is quick and the secure engine equals it bit for bit (a sample of every head goes through
-//! the engine as well, [`heads::spot_check`]). Under probabilistic rounding every input is tried with all coins down, all coins up, and a fair draw:
-//! where a function is monotone in its coins the first two bracket every draw. The bias is that of the fair draw.
+//! The integer model is measured, because it is quick and the secure engine equals it bit for bit (a sample of every
+//! head goes through the engine as well, [`heads::spot_check`]). Under probabilistic rounding every input is tried with
+//! all coins down, all coins up, and a fair draw: where a function is monotone in its coins the first two bracket every
+//! draw. The bias is that of the fair draw.
 //!
 //! A range with at most 2^`inputs_bits` inputs is run in full, a larger one at that many inputs spread evenly over it.
 
@@ -56,7 +58,8 @@ pub struct Row {
     pub bias_deviation: f64,
     /// Results outside their bound.
     pub outside: u64,
-    /// Elements that jump with a comparison exactly at its threshold, each equal to one outcome; they are in no other column.
+    /// Elements that jump with a comparison exactly at its threshold, each equal to one outcome; they are in no other
+    /// column.
     pub ambiguous: u64,
     /// Why the row fails, if it does.
     pub failure: Option<String>,
@@ -258,7 +261,8 @@ pub fn text(rows: &[Row], fixed: FixedSpec) -> String {
     }
     let _ = writeln!(
         out,
-        "errors, bounds, bias and inputs in units of 2^-{f}; bound: at the worst input; error/bound: largest of any input;\n\
+        "errors, bounds, bias and inputs in units of 2^-{f}; bound: at the worst input; error/bound: largest of any \
+         input;\n\
          bias: mean of result - exact over fair coins, +- its standard deviation"
     );
     if fixed == FixedSpec::default() {

@@ -10,7 +10,7 @@
 //! multiply-add, `exp`), so they are compared to 1e-12 relative to the largest of their tensor.
 
 use crate::config::{Training, data};
-use crate::error::Error;
+use crate::error::{Error, FileKind, Malformed};
 use crate::generate;
 use crate::input;
 use crate::output;
@@ -215,8 +215,7 @@ pub fn difference_of_texts(path: &Path, recorded: &str, now: &str) -> Result<Opt
 
 /// A record from the text of a file that is called `path`.
 fn parse(path: &Path, text: &str) -> Result<Golden, Error> {
-    let bad =
-        |what: String| Error::Usage(format!("{}: {what}; difftest fixtures generate writes it anew", path.display()));
+    let bad = |what: String| Error::from(Malformed::new(FileKind::Golden, path, what));
     let recorded: Golden = serde_json::from_str(text).map_err(|e| bad(e.to_string()))?;
     if recorded.schema != SCHEMA {
         return Err(bad(format!("schema {}; this program reads {SCHEMA}", recorded.schema)));

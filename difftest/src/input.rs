@@ -1,8 +1,4 @@
 //! Files that people write: read with a limit, and text as other programs save it.
-//!
-//! * [`logits`]: what `difftest head` is asked.
-
-pub mod logits;
 
 use crate::error::Error;
 use std::io::Read;
@@ -16,14 +12,11 @@ pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(Error::file(path))?;
     file.take(most + 1).read_to_end(&mut bytes).map_err(Error::file(path))?;
-    if bytes.len() as u64 > most { Err(too_large(path, most)) } else { Ok(bytes) }
+    if bytes.len() as u64 > most { Err(Error::TooLarge { path: path.into(), most }) } else { Ok(bytes) }
 }
 
-fn too_large(path: &Path, most: u64) -> Error {
-    Error::Usage(format!("{}: is larger than {most} bytes; give a smaller file", path.display()))
-}
-
-/// All of `source`, which is called `path`, up to `most` bytes, without the byte order mark that some editors and spreadsheets put before UTF-8.
+/// All of `source`, which is called `path`, up to `most` bytes, without the byte order mark that some editors and
+/// spreadsheets put before UTF-8.
 ///
 /// # Errors
 /// A source that cannot be read, is not UTF-8, or is longer.
@@ -31,7 +24,7 @@ pub fn text(source: impl Read, path: &Path, most: u64) -> Result<String, Error> 
     let mut text = String::new();
     source.take(most + 1).read_to_string(&mut text).map_err(Error::file(path))?;
     if text.len() as u64 > most {
-        return Err(too_large(path, most));
+        return Err(Error::TooLarge { path: path.into(), most });
     }
     if text.starts_with('\u{feff}') {
         text.remove(0);
@@ -47,7 +40,8 @@ pub fn file(path: &Path, most: u64) -> Result<String, Error> {
     text(std::fs::File::open(path).map_err(Error::file(path))?, path, most)
 }
 
-/// The first word outside of quotes that other notations use for a number that is not finite, if there is one. JSON has none.
+/// The first word outside of quotes that other notations use for a number that is not finite, if there is one. JSON has
+/// none.
 pub fn not_finite(json: &str) -> Option<&str> {
     let (mut quoted, mut escaped, mut start) = (false, false, None);
     for (at, c) in json.char_indices().chain([(json.len(), ' ')]) {

@@ -1,6 +1,6 @@
 //! Output files, written as a whole or not at all, and refused before the work if they cannot be written.
 
-use crate::error::Error;
+use crate::error::{Error, OutputError};
 use std::io::Write;
 #[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 pub fn check_output(path: Option<&Path>) -> Result<(), Error> {
     let Some(path) = path else { return Ok(()) };
     if path == Path::new("-") {
-        return Err(Error::Usage("-: an output is a file; name one (/dev/stdout is the standard output)".into()));
+        return Err(OutputError::Dash.into());
     }
     if path.is_dir() {
-        return Err(Error::Usage(format!("{}: is a folder; name a file", path.display())));
+        return Err(OutputError::Folder(path.into()).into());
     }
     let target = target(path)?;
     if target.exists() && !target.is_file() {
@@ -24,11 +24,7 @@ pub fn check_output(path: Option<&Path>) -> Result<(), Error> {
     }
     let parent = folder(&target);
     if !parent.is_dir() {
-        return Err(Error::Usage(format!(
-            "{}: there is no folder {}; make it, or name another file",
-            path.display(),
-            parent.display()
-        )));
+        return Err(OutputError::NoFolder { path: path.into(), folder: parent.into() }.into());
     }
     tempfile::tempfile_in(parent).map(drop).map_err(Error::file(path))
 }
@@ -43,10 +39,7 @@ pub fn check_distinct<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(
         let target = target(path)?;
         let place = folder(&target).canonicalize().unwrap_or_default().join(target.file_name().unwrap_or_default());
         if (!target.exists() || target.is_file()) && !seen.insert(place) {
-            return Err(Error::Usage(format!(
-                "{}: two outputs would go to this file; give each its own",
-                path.display()
-            )));
+            return Err(OutputError::Twice(path.into()).into());
         }
     }
     Ok(())
@@ -62,7 +55,7 @@ fn target(path: &Path) -> Result<PathBuf, Error> {
             Err(_) => return Ok(target),
         }
     }
-    Err(Error::Usage(format!("{}: is a link that leads to itself; name a file", path.display())))
+    Err(OutputError::Circle(path.into()).into())
 }
 
 /// The folder of a file.

@@ -12,10 +12,11 @@ static ELSEWHERE: OnceLock<Hosts> = OnceLock::new();
 /// # Errors
 /// It was set before.
 pub fn run_on(hosts: Hosts) -> Result<(), Error> {
-    ELSEWHERE.set(hosts).map_err(|_| Error::Usage("the parties of a process are chosen once".into()))
+    ELSEWHERE.set(hosts).map_err(|_| Error::PartiesChosen)
 }
 
-/// Three parties, wherever they are. A run that keeps a copy of every message has them in this process, where messages can be copied.
+/// Three parties, wherever they are. A run that keeps a copy of every message has them in this process, where messages
+/// can be copied.
 ///
 /// # Errors
 /// Those of the engine; of parties elsewhere: one that cannot be reached or refuses.

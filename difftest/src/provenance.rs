@@ -118,7 +118,8 @@ impl std::fmt::Display for DataReport {
         let DataReport { train_rows, test_rows, height, width, classes, sha256 } = self;
         write!(
             f,
-            "{train_rows} training and {test_rows} test rows of {height} x {width} pixels, {classes} classes, SHA-256 {sha256}"
+            "{train_rows} training and {test_rows} test rows of {height} x {width} pixels, {classes} classes, SHA-256 \
+             {sha256}"
         )
     }
 }

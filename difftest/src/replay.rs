@@ -19,7 +19,7 @@ use reference::spec::TrainSpec;
 /// # Errors
 /// A file that does not fit its specification; a side that cannot go on.
 fn trace<S: Opens>(file: &StepFile, side: &mut S) -> Result<Trace, Error> {
-    let start = (file.step, file.parameters().map_err(Error::Usage)?);
+    let start = (file.step, file.parameters().map_err(|what| file.refuse(what))?);
     let mut run = Lockstep::new(&file.spec, start, std::iter::once(file.rows()), side)?;
     let mut trace = run.next().expect("a run has a step for every batch")?;
     match trace.stopped.take() {
@@ -41,7 +41,7 @@ fn judged(config: &Config, trace: &Trace, judge: impl Fn(&dyn Check) -> bool) ->
 /// # Errors
 /// Coins that do not fit the step.
 pub fn recorded(file: &StepFile) -> Result<Vec<Outcome>, Error> {
-    let mut side = Recorded::new(file.spec.clone(), file.tape().map_err(Error::Usage)?)?;
+    let mut side = Recorded::new(file.spec.clone(), file.tape().map_err(|what| file.refuse(what))?)?;
     let trace = trace(file, &mut side)?;
     // It would be compared with itself.
     judged(&file.config(), &trace, |check| check.name() != "bit-exact")

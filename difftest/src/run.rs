@@ -5,5 +5,6 @@ pub mod distances;
 pub mod free;
 pub mod head;
 pub mod lockstep;
+pub mod record;
 pub mod restart;
 pub mod training;

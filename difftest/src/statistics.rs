@@ -1,12 +1,14 @@
 //! Probabilities of what chance would do, small enough to be a verdict.
 //!
-//! Every function answers with log2 of a p-value: if the null hypothesis holds, the answer is at most -b with probability at most 2^-b, for every b and
-//! every sample size. Nothing here is asymptotic: binomial tails are summed, the others are union and Chernoff bounds.
+//! Every function answers with log2 of a p-value: if the null hypothesis holds, the answer is at most -b with
+//! probability at most 2^-b, for every b and every sample size. Nothing here is asymptotic: binomial tails are summed,
+//! the others are union and Chernoff bounds.
 
 /// A check that fails at this log2 p-value raises a false alarm in one of 2^40 runs.
 pub const FALSE_ALARM: f64 = -40.0;
 
-/// `successes` of `trials` independent trials that succeed with probability `p`: exact, two-sided (twice the smaller tail).
+/// `successes` of `trials` independent trials that succeed with probability `p`: exact, two-sided (twice the smaller
+/// tail).
 pub fn binomial(trials: u64, successes: u64, p: f64) -> f64 {
     if p <= 0.0 || p >= 1.0 {
         let certain = if p <= 0.0 { 0 } else { trials };
@@ -32,8 +34,8 @@ fn log2_upper_tail(n: u64, k: u64, p: f64) -> f64 {
     log2_mass(n, k, p) + f64::log2(sum)
 }
 
-/// log2 P\[X = k\], 0 < p < 1. Source: Loader, *Fast and accurate computation of binomial probabilities* (2000): deviances and Stirling errors do not
-/// cancel as factorials do.
+/// log2 P\[X = k\], 0 < p < 1. Source: Loader, *Fast and accurate computation of binomial probabilities* (2000):
+/// deviances and Stirling errors do not cancel as factorials do.
 fn log2_mass(n: u64, k: u64, p: f64) -> f64 {
     let (nf, kf) = (n as f64, k as f64);
     if k == 0 {
@@ -70,12 +72,14 @@ fn tilt(j: usize) -> f64 {
 
 const TILTS: usize = 89;
 
-/// Coins, each with a probability of its own that may depend on all coins before it: how surprising is the number that came up? log2 of a bound on the
-/// chance of one as surprising, either way. A coin that shows what has probability 0 is answered with minus infinity.
+/// Coins, each with a probability of its own that may depend on all coins before it: how surprising is the number that
+/// came up? log2 of a bound on the chance of one as surprising, either way. A coin that shows what has probability 0 is
+/// answered with minus infinity.
 ///
-/// For every t, the product of e^(t c_i) / (1 - p_i + p_i e^t) has expectation 1, whatever the p_i learn from earlier coins (a martingale), so by
-/// Markov's inequality it exceeds x with probability at most 1/x; likewise for the coins turned over. The most telling of 89 values of t, 2^-16 to 2^6,
-/// counts, with a factor for having chosen it and the side (union bound).
+/// For every t, the product of e^(t c_i) / (1 - p_i + p_i e^t) has expectation 1, whatever the p_i learn from earlier
+/// coins (a martingale), so by Markov's inequality it exceeds x with probability at most 1/x; likewise for the coins
+/// turned over. The most telling of 89 values of t, 2^-16 to 2^6, counts, with a factor for having chosen it and the
+/// side (union bound).
 pub fn coins(coins: impl Iterator<Item = (bool, f64)>) -> f64 {
     let mut up = 0u64;
     let mut open = Vec::new();
@@ -148,8 +152,9 @@ pub struct Repeats {
     pub log2_p: f64,
 }
 
-/// Tests words for being drawn anew each time: of n uniform 64-bit words, r or more repeat earlier ones with probability at most
-/// (n^2 / 2^65)^r (word i repeats one of the i - 1 before it with probability at most (i - 1) / 2^64, whatever those are; summed over all sets of r).
+/// Tests words for being drawn anew each time: of n uniform 64-bit words, r or more repeat earlier ones with
+/// probability at most (n^2 / 2^65)^r (word i repeats one of the i - 1 before it with probability at most (i - 1) /
+/// 2^64, whatever those are; summed over all sets of r).
 pub fn repeats(words: &[u64]) -> Repeats {
     let mut sorted = words.to_vec();
     sorted.sort_unstable();
@@ -180,8 +185,8 @@ mod tests {
     use rand::{Rng, RngCore, SeedableRng};
     use rand_chacha::ChaCha12Rng;
 
-    /// log2 P[X >= k] by Pascal's recurrence over the trials: sums of positive terms only, scaled by 2^1000 so that the smallest, 0.001^200, are
-    /// still normal numbers.
+    /// log2 P[X >= k] by Pascal's recurrence over the trials: sums of positive terms only, scaled by 2^1000 so that the
+    /// smallest, 0.001^200, are still normal numbers.
     fn log2_upper_tail(n: usize, k: usize, p: f64) -> f64 {
         let mut mass = vec![2f64.powi(1000)];
         for _ in 0..n {
@@ -238,7 +243,8 @@ mod tests {
         assert_eq!(coins([(true, 1.0), (false, 0.0)].into_iter()), 0.0);
     }
 
-    /// The martingale itself, over every outcome: probabilities that depend on the coins before, and the chance of a verdict below a limit.
+    /// The martingale itself, over every outcome: probabilities that depend on the coins before, and the chance of a
+    /// verdict below a limit.
     #[test]
     fn probabilities_may_depend_on_earlier_coins() {
         const N: u32 = 14;

@@ -1,5 +1,6 @@
-//! Text on its way to a terminal. What comes out of files (names, recorded commands, messages of parsers that quote their input) may hold
-//! control sequences that move the cursor, set the title or write lines of their own; nothing that this program prints needs one. All output passes here.
+//! Text on its way to a terminal. What comes out of files (names, recorded commands, messages of parsers that quote
+//! their input) may hold control sequences that move the cursor, set the title or write lines of their own; nothing
+//! that this program prints needs one. All output passes here.
 
 use std::borrow::Cow;
 

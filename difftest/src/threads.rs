@@ -1,10 +1,11 @@
-//! The threads of plaintext products: as many as there are cores, or as many as the system gives. Left to itself, rayon panics where one is refused.
+//! The threads of plaintext products: as many as there are cores, or as many as the system gives. Left to itself, rayon
+//! panics where one is refused.
 
 use rayon::{ThreadBuilder, ThreadPoolBuildError, ThreadPoolBuilder};
 use std::sync::mpsc::{Sender, channel};
 
-/// Starts the process's rayon pool on the threads that can be had, at most one a core; on this thread alone if there is none. Called once, before
-/// anything uses rayon; without effect if there is a pool already.
+/// Starts the process's rayon pool on the threads that can be had, at most one a core; on this thread alone if there is
+/// none. Called once, before anything uses rayon; without effect if there is a pool already.
 pub fn start() {
     let _already = pool(threads(std::thread::available_parallelism().map_or(1, usize::from)));
 }

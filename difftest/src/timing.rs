@@ -1,8 +1,8 @@
 //! Secure training against plaintext training, timed in one process, epoch by epoch in turn, without any check.
 //!
-//! The ratio is taken between epochs that ran one after the other, so that a machine that speeds up or slows down changes both. Accuracy
-//! is evaluated once, after the last epoch, and is not part of any time. A run beside other work still tells processor time;
-//! its wall time is not called clean ([`Measured::unclean`]).
+//! The ratio is taken between epochs that ran one after the other, so that a machine that speeds up or slows down
+//! changes both. Accuracy is evaluated once, after the last epoch, and is not part of any time. A run beside other work
+//! still tells processor time; its wall time is not called clean ([`Measured::unclean`]).
 
 mod stopwatch;
 
@@ -48,7 +48,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// Seconds that messages take in an epoch: every round costs one latency, every byte of the busiest third its time on the wire.
+    /// Seconds that messages take in an epoch: every round costs one latency, every byte of the busiest third its time
+    /// on the wire.
     fn seconds(self, rounds: f64, bytes_all_parties: f64) -> f64 {
         rounds * self.latency_ms * 1e-3 + bytes_all_parties / 3.0 * 8.0 / (self.megabits_per_second * 1e6)
     }
@@ -69,7 +70,8 @@ pub struct Timing {
     pub links: Vec<(&'static str, Link)>,
 }
 
-/// An epoch's time on an imagined network: computation as measured here plus the messages. A projection, not a measurement.
+/// An epoch's time on an imagined network: computation as measured here plus the messages. A projection, not a
+/// measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Projection {
     /// Its name.
@@ -166,7 +168,8 @@ pub struct Measured {
     pub bytes_per_step: f64,
     /// Messages that all parties send in a step.
     pub messages_per_step: f64,
-    /// Largest resident size of this process so far: three parties, their data, and the plaintext side. Null where the system does not tell.
+    /// Largest resident size of this process so far: three parties, their data, and the plaintext side. Null where the
+    /// system does not tell.
     pub peak_memory_bytes: Option<u64>,
     /// Part of the three parties' time, by phase.
     pub phases: BTreeMap<&'static str, f64>,
@@ -290,8 +293,9 @@ fn unclean(counted: usize, other_cores: Option<f64>) -> Vec<String> {
     reasons
 }
 
-/// From measured parts: matrix products over all cores, the rest of the processor time over one core a party, and as much idle time as here, which
-/// the rounds cost and more cores do not shorten. No more cores than this machine has: nothing.
+/// From measured parts: matrix products over all cores, the rest of the processor time over one core a party, and as
+/// much idle time as here, which the rounds cost and more cores do not shorten. No more cores than this machine has:
+/// nothing.
 fn more_cores(secure: &Speed, phases: &BTreeMap<&'static str, f64>, here: usize) -> Vec<MoreCores> {
     let part = |phase| phases.get(phase_name(phase)).copied().unwrap_or(0.0);
     let Some(processor) = secure.processor_seconds_per_epoch.map(|p| p.median) else { return Vec::new() };

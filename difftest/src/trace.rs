@@ -10,7 +10,8 @@
 //! * [`header`]: what an engine says about itself: network, number format, rounding, claims; [`tensor`]: one named
 //!   array, integers in units or floats.
 //! * [`npz`] and [`safetensors`]: the two containers.
-//! * [`export`]: a step of one of this project's own sides in that format; [`record`]: whole runs of the secure engine.
+//! * [`export`]: a step of one of this project's own sides in that format; [`crate::run::record`]: whole runs of the
+//!   secure engine.
 //!
 //! Readers trust nothing: no memory is taken because a header asks for it, and every refusal is one line.
 
@@ -19,7 +20,6 @@ pub mod file;
 pub mod header;
 pub mod npy;
 pub mod npz;
-pub mod record;
 pub mod safetensors;
 pub mod step_file;
 pub mod tensor;

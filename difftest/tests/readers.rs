@@ -3,8 +3,8 @@
 //! words; it never panics, never takes memory because a header asks for it, and always ends.
 //!
 //! `cargo test -p difftest --test readers` runs 20,000 damaged inputs in all, the same every time. `READERS_INPUTS=N`
-//! runs N a reader, `READERS_SEED=S` others, `READERS=NAME,NAME` some readers only. The configuration of a party, which
-//! only the program reads, is tested beside its reader by the same means.
+//! runs N a reader, `READERS_SEED=S` others, `READERS=NAME,NAME` some readers only. What only the program reads, logits and
+//! the configuration of parties, is tested there by the same means (`difftest/program/src/readers.rs`).
 
 use peak_alloc::PeakAlloc;
 use rand::SeedableRng;
@@ -130,7 +130,7 @@ fn no_input_makes_a_reader_panic_take_memory_for_a_header_or_run_for_ever() {
 
 /// Every folder of the corpus belongs to a reader of this test or of the program.
 fn every_folder_of_the_corpus_is_read(readers: &[Reader]) {
-    let names: Vec<_> = readers.iter().map(|r| r.name).chain(["party-file", "hosts-file"]).collect();
+    let names: Vec<_> = readers.iter().map(|r| r.name).chain(["party-file", "hosts-file", "logits"]).collect();
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fixtures/corpus");
     let mut folders: Vec<_> = std::fs::read_dir(root)
         .unwrap()

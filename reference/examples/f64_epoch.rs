@@ -1,4 +1,5 @@
-//! Times one plaintext epoch of the paper's networks: 469 steps of 128 rows, 784 inputs, 128 hidden units, 10 classes, on random data.
+//! Times one plaintext epoch of the paper's networks: 469 steps of 128 rows, 784 inputs, 128 hidden units, 10 classes,
+//! on random data.
 //!
 //! `cargo run --release -p difftest-reference --example f64_epoch`; `RAYON_NUM_THREADS` sets the number of threads.
 

@@ -11,8 +11,9 @@ use spec::fault::{Fault, planted};
 
 /// Row numbers of the batches of one epoch: ceil(rows / batch) batches, each of exactly `batch` rows.
 ///
-/// The rows come in a uniformly random order that depends on `seed` and `epoch`. The last batch wraps around to the start
-/// of the same order to stay full, as in the code of Keller and Sun; a batch larger than the data set wraps several times.
+/// The rows come in a uniformly random order that depends on `seed` and `epoch`. The last batch wraps around to the
+/// start of the same order to stay full, as in the code of Keller and Sun; a batch larger than the data set wraps
+/// several times.
 ///
 /// # Panics
 /// If `batch` is 0, or `rows` is 0 or more than 2^32 - 1: [`SgdSpec::units`](spec::SgdSpec::units) and the loaders of
@@ -65,7 +66,8 @@ fn stream(purpose: &[u8; 7], seed: u64, number: u64) -> ChaCha12Rng {
     rng
 }
 
-/// Uniform in 0..n, n >= 1, without bias. Source: Lemire, *Fast random integer generation in an interval* (2019), algorithm 5.
+/// Uniform in 0..n, n >= 1, without bias. Source: Lemire, *Fast random integer generation in an interval* (2019),
+/// algorithm 5.
 fn below(rng: &mut impl RngCore, n: u32) -> u32 {
     loop {
         let product = u64::from(rng.next_u32()) * u64::from(n);

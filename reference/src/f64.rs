@@ -1,14 +1,16 @@
 //! Training in real numbers (IEEE double precision): what the fixed-point sides are measured against.
 //!
-//! * `head`: the five gradients, their losses and probabilities; `branch`: their comparisons, and how close each is to turning.
-//! * `dense`: one layer forward and backward; `network`: a stack of them; `sgd`: one training step with every tensor probed.
+//! * `head`: the five gradients, their losses and probabilities; `branch`: their comparisons, and how close each is to
+//!   turning.
+//! * `dense`: one layer forward and backward; `network`: a stack of them; `sgd`: one training step with every tensor
+//!   probed.
 //! * `product`: the matrix product that all of it spends its time in.
 //!
 //! Import it as `use reference::f64 as real`, so that the primitive type keeps its name.
 //!
-//! The result of everything here is a function of its arguments alone: the number of threads changes no bit. Nothing panics on
-//! bad shapes, labels or numbers. What is not finite stays visible: a hidden unit hands a NaN on, and a row of logits with an
-//! infinity or a NaN gets NaN as gradient, probabilities and loss.
+//! The result of everything here is a function of its arguments alone: the number of threads changes no bit. Nothing
+//! panics on bad shapes, labels or numbers. What is not finite stays visible: a hidden unit hands a NaN on, and a row
+//! of logits with an infinity or a NaN gets NaN as gradient, probabilities and loss.
 //!
 //! Source: Keller and Sun, *Effectiveness of MPC-friendly Softmax Replacement* (arXiv 2011.11202), section 3.
 

@@ -1,8 +1,8 @@
 //! The integer model: an executable specification of the fixed-point arithmetic, computed in the open.
 //!
 //! One file an idea, named after the sections of the [arithmetic](spec). Every operation takes an [`Arithmetic`]
-//! (number format, rounding, coins, monitor), works on flat row-major slices of units, and wraps exactly as Z_2^64 does, so
-//! the model follows a run even while it diverges. [`Model`] puts them together into training steps.
+//! (number format, rounding, coins, monitor), works on flat row-major slices of units, and wraps exactly as Z_2^64
+//! does, so the model follows a run even while it diverges. [`Model`] puts them together into training steps.
 //!
 //! Operands of truncations and comparisons are written as exact `i128` expressions: the ring value is their low 64
 //! bits, and the [`Monitor`] sees the number that was meant, not the one it wrapped to.

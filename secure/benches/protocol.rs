@@ -12,8 +12,8 @@ use std::hint::black_box;
 
 const ELEMENTS: usize = 1 << 14;
 
-/// Runs `protocol` on a vector of small positive numbers, in a world of its own each time: thread start and set-up are measured apart as
-/// `nothing`.
+/// Runs `protocol` on a vector of small positive numbers, in a world of its own each time: thread start and set-up are
+/// measured apart as `nothing`.
 fn bench(
     c: &mut Criterion,
     name: &str,

@@ -1,15 +1,17 @@
 //! Vectors of words whose memory is used again.
 //!
-//! A training step makes some hundreds of vectors: shares, messages, masks, of the same lengths in every step. [`Words`] gives its memory back to a
-//! pool when it is dropped and takes it from there when it is made, so that from the second step on nothing is allocated for a share or a message.
-//! What is written from end to end anyway need not be zeroed before ([`Words::unset`]).
+//! A training step makes some hundreds of vectors: shares, messages, masks, of the same lengths in every step.
+//! [`Words`] gives its memory back to a pool when it is dropped and takes it from there when it is made, so that from
+//! the second step on nothing is allocated for a share or a message. What is written from end to end anyway need not be
+//! zeroed before ([`Words::unset`]).
 //!
-//! Every thread has its own pool, which needs no lock and whose memory is warm in its core's cache. Messages move between threads, though, and not as
-//! many one way as the other: what a thread has too much of goes to a shared list where the others find it, emptied.
+//! Every thread has its own pool, which needs no lock and whose memory is warm in its core's cache. Messages move
+//! between threads, though, and not as many one way as the other: what a thread has too much of goes to a shared list
+//! where the others find it, emptied.
 //!
-//! Contents are not erased while a party lives: memory that is used again holds what it held. When a party ends, it erases what lies in its
-//! thread's pool and in the shared list ([`erase`]); a vector that no pool takes back is erased as it is freed. Not erased: scratch memory of the
-//! kernels, registers, and what the system has swapped out.
+//! Contents are not erased while a party lives: memory that is used again holds what it held. When a party ends, it
+//! erases what lies in its thread's pool and in the shared list ([`erase`]); a vector that no pool takes back is erased
+//! as it is freed. Not erased: scratch memory of the kernels, registers, and what the system has swapped out.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cell::RefCell;
@@ -27,8 +29,9 @@ const SMALLEST: u32 = 4;
 const LARGEST: u32 = 20;
 const SIZES: usize = (LARGEST - SMALLEST + 1) as usize;
 
-/// How many vectors of one size a thread keeps to itself, and how many the shared list holds for all: more than a step has in use at once (some 110, the shares
-/// of logits in an exponential under nearest rounding), and never more than were in use.
+/// How many vectors of one size a thread keeps to itself, and how many the shared list holds for all: more than a step
+/// has in use at once (some 110, the shares of logits in an exponential under nearest rounding), and never more than
+/// were in use.
 const KEPT: usize = 16;
 const MOST_SHARED: usize = 256;
 
@@ -131,8 +134,8 @@ impl Words {
         out
     }
 
-    /// `n` words that still hold what they held last, for who writes every one of them before it reads any. Debug builds fill them with a pattern, which
-    /// no result survives.
+    /// `n` words that still hold what they held last, for who writes every one of them before it reads any. Debug
+    /// builds fill them with a pattern, which no result survives.
     pub fn unset(n: usize) -> Self {
         let mut words = take(n);
         words.resize(n, 0);

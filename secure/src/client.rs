@@ -1,4 +1,5 @@
-//! What the client outside of the three parties makes of what each of them hands it: values behind shares, roundings behind views.
+//! What the client outside of the three parties makes of what each of them hands it: values behind shares, roundings
+//! behind views.
 //!
 //! Nothing here runs at a party. The two copies of every component must agree; where they do not, no value is made up.
 
@@ -25,7 +26,8 @@ pub(crate) fn reused(records: &[Record]) -> Option<String> {
     of_each.filter_map(|(id, r)| r.reused.map(|(call, p)| format!("party {id}, call {}, purpose {p}", call.0))).next()
 }
 
-/// Whether every receiver declared of each message what its sender wrote: the same protocols, in the same order, the same words each.
+/// Whether every receiver declared of each message what its sender wrote: the same protocols, in the same order, the
+/// same words each.
 ///
 /// # Errors
 /// Names the first exchange in which they differ, with both declarations.
@@ -64,7 +66,8 @@ fn join_neighbours(declared: &mut Vec<(&'static str, Range<usize>)>) {
     });
 }
 
-/// Opens probes (both copies of every share component must agree) and derives the rounding from the views of parties 0 and 1.
+/// Opens probes (both copies of every share component must agree) and derives the rounding from the views of parties 0
+/// and 1.
 pub(crate) fn put_together(records: Vec<Record>, rounding: Rounding) -> Result<(Vec<Probe>, Vec<RoundingRecord>)> {
     let [r0, r1, r2]: [Record; 3] = records.try_into().map_err(|_| Error::misuse("three parties record"))?;
     check_alike([&r0, &r1, &r2])?;

@@ -1,8 +1,8 @@
 //! The time that a party spends, by phase.
 //!
-//! Joined protocols interleave, so time is booked in segments: what passed since the last mark belongs to whoever sets the next one. A
-//! protocol marks when it has computed what it says in a round, a matrix product when it is done, the transport when it has waited.
-//! Everything but products and waiting counts as the head while the head runs.
+//! Joined protocols interleave, so time is booked in segments: what passed since the last mark belongs to whoever sets
+//! the next one. A protocol marks when it has computed what it says in a round, a matrix product when it is done, the
+//! transport when it has waited. Everything but products and waiting counts as the head while the head runs.
 
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};

@@ -1,7 +1,8 @@
-//! What client and parties say to one another outside of the protocols: who they are, which session they mean, jobs and answers.
+//! What client and parties say to one another outside of the protocols: who they are, which session they mean, jobs and
+//! answers.
 //!
-//! Every connection begins with a [`Preamble`], whose form never changes, so that another version is told apart from noise. Frames are a
-//! length (u32, lowest byte first) and a value in postcard's encoding.
+//! Every connection begins with a [`Preamble`], whose form never changes, so that another version is told apart from
+//! noise. Frames are a length (u32, lowest byte first) and a value in postcard's encoding.
 
 use crate::engine::worker::Answer;
 use crate::error::Result;
@@ -52,7 +53,8 @@ impl Preamble {
         if (self.format, self.program.as_str()) != (FORMAT, PROGRAM) {
             let theirs: String = self.program.chars().filter(|c| !c.is_control()).take(32).collect();
             return Err(format!(
-                "runs version {theirs} (format {}), this is version {PROGRAM} (format {FORMAT}); install one version on all",
+                "runs version {theirs} (format {}), this is version {PROGRAM} (format {FORMAT}); install one version \
+                 on all",
                 self.format
             ));
         }
@@ -87,8 +89,8 @@ pub struct Open {
 }
 
 impl Open {
-    /// The digest of everything that the parties must agree on: versions, specification (sizes, head, rounding, number format, optimiser),
-    /// whether there is a fixed seed, the deadline.
+    /// The digest of everything that the parties must agree on: versions, specification (sizes, head, rounding, number
+    /// format, optimiser), whether there is a fixed seed, the deadline.
     pub fn digest(&self) -> [u8; 32] {
         let seeded = self.seed.is_some();
         let text = format!("{FORMAT} {PROGRAM} {:?} {seeded} {:?}", self.spec, self.deadline);

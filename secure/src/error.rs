@@ -64,8 +64,9 @@ pub enum Error {
 }
 
 impl Error {
-    /// The cause among what the parties say: one that found another late or gone knows less than one that failed by itself, and who
-    /// finds a neighbour gone may only see that it gave up on somebody else. Between equals the first party's counts.
+    /// The cause among what the parties say: one that found another late or gone knows less than one that failed by
+    /// itself, and who finds a neighbour gone may only see that it gave up on somebody else. Between equals the first
+    /// party's counts.
     pub fn cause(all: impl IntoIterator<Item = Error>) -> Option<Error> {
         all.into_iter().min_by_key(|e| match e {
             Error::PeerGone { .. } => 2,
@@ -87,7 +88,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 mod tests {
     use super::*;
 
-    /// Party 0 stalls: party 1 waits for it until the deadline and leaves, party 2 finds party 1 gone, and so does party 0 when it comes back.
+    /// Party 0 stalls: party 1 waits for it until the deadline and leaves, party 2 finds party 1 gone, and so does
+    /// party 0 when it comes back.
     #[test]
     fn the_one_that_waited_in_vain_knows_more_than_those_that_it_left() {
         let (step, party) = ("truncate".to_owned(), PartyId::P1);

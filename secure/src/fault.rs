@@ -50,37 +50,7 @@ macro_rules! faulty {
 }
 pub(crate) use faulty;
 
-macro_rules! catalogue {
-    ($($fault:ident, $name:literal, $place:literal, $what:literal;)*) => {
-        /// A fault of the catalogue.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Fault {
-            $(#[doc = $what] $fault,)*
-        }
-
-        impl Fault {
-            /// The whole catalogue.
-            pub const ALL: &[Fault] = &[$(Fault::$fault,)*];
-
-            /// Its name on the command line.
-            pub const fn name(self) -> &'static str {
-                match self { $(Fault::$fault => $name,)* }
-            }
-
-            /// The protocol or layer that it breaks.
-            pub const fn place(self) -> &'static str {
-                match self { $(Fault::$fault => $place,)* }
-            }
-
-            /// What goes wrong, in one line.
-            pub const fn description(self) -> &'static str {
-                match self { $(Fault::$fault => $what,)* }
-            }
-        }
-    };
-}
-
-catalogue! {
+spec::fault_catalogue! {
     SeedFixed, "seed-fixed", "prg", "the parties' seeds are a constant instead of fresh randomness";
     StreamReused, "stream-reused", "prg", "every protocol call draws the same words of a stream";
     StreamNarrow, "stream-narrow", "prg", "masks have 32 random bits instead of 64";
@@ -91,8 +61,10 @@ catalogue! {
     ReshareUnmasked, "zero-shares-zero", "multiply", "products are reshared with zero shares that are all zero";
     ReshareOneSided, "zero-shares-do-not-cancel", "multiply", "one party adds to its zero share and does not subtract";
     CrossTerm, "product-cross-term", "multiply", "party 2 leaves out one cross term of a product";
-    WeightForgotten, "weight-forgotten", "matmul", "party 2 takes the component that it doubles on the left only once on the right";
-    DifferenceOnce, "difference-once", "matmul", "party 0 subtracts the product of the differences once instead of twice";
+    WeightForgotten, "weight-forgotten", "matmul", "party 2 takes the component that it doubles on the left only once \
+        on the right";
+    DifferenceOnce, "difference-once", "matmul", "party 0 subtracts the product of the differences once instead of \
+        twice";
     LostCarry, "lost-carry", "adder", "the carry from the lower half of the bits is lost at the last level";
     SumCarry, "sum-carry", "adder", "a carry does not run on through a position that propagates";
     AdderUnmasked, "adder-unmasked", "adder", "the indicator of party 0's digits goes out without its mask";
@@ -104,24 +76,29 @@ catalogue! {
     BitScaled, "bit-scaled", "convert", "a bit is handed out at the scale of fixed-point values";
     Replicas, "replicas-disagree", "convert", "the two copies of a share component differ by one";
     BitUnmasked, "bit-unmasked", "convert", "parties 1 and 2 return their products to party 0 without masks";
-    SelectSign, "select-sign", "select", "a bit times a value takes the wrong sign of the second summand where the bit is set";
+    SelectSign, "select-sign", "select", "a bit times a value takes the wrong sign of the second summand where the bit \
+        is set";
     SelectUnmasked, "select-unmasked", "select", "party 0's half of the value goes to party 1 without its mask";
     MessageShort, "message-short", "select", "the last word of a message is not sent";
-    LocalTruncation, "local-truncation", "truncate", "each share is shifted by itself: off by the ring's size with probability |v| / 2^64";
+    LocalTruncation, "local-truncation", "truncate", "each share is shifted by itself: off by the ring's size with \
+        probability |v| / 2^64";
     BothFloored, "both-shares-floored", "truncate", "both shares are floored: every result is one unit low";
     HalfMissing, "half-missing", "truncate", "nearest rounding without the half: it floors";
     TiesDown, "ties-down", "truncate", "nearest rounding rounds ties down";
     BorrowDropped, "borrow-dropped", "truncate", "nearest rounding drops the borrow between the two summands";
     TruncateUnmasked, "truncate-unmasked", "truncate", "party 2's part of the product goes to party 1 without its mask";
-    MaskLowBits, "mask-low-bits", "truncate", "the mask has zeros where the coin is decided: the coin depends on the shares alone";
+    MaskLowBits, "mask-low-bits", "truncate", "the mask has zeros where the coin is decided: the coin depends on the \
+        shares alone";
     ResultUnmasked, "result-unmasked", "truncate", "party 1's part of the result goes to party 0 without its mask";
     PieceOffset, "piece-offset", "truncate", "the mask of a product starts anew with every piece of 1024 elements";
     NormaliseFirst, "normalise-first", "normalise", "every element is normalised by the first element's power of two";
     NormaliseZero, "normalise-zero", "normalise", "zero is not treated as one";
     InverseStep, "inverse-step", "divide", "the last Goldschmidt step is missing";
-    ReciprocalFirst, "reciprocal-then-multiply", "divide", "quotients are products with a reciprocal that was rounded before";
+    ReciprocalFirst, "reciprocal-then-multiply", "divide", "quotients are products with a reciprocal that was rounded \
+        before";
     ExpTail, "exp-tail", "exponential", "exp of a very negative number is not 0";
-    ExpCoefficient, "exp-coefficient", "exponential", "the last coefficient of the exponential's polynomial is off by one percent";
+    ExpCoefficient, "exp-coefficient", "exponential", "the last coefficient of the exponential's polynomial is off by \
+        one percent";
     LogCoefficient, "log-coefficient", "logarithm", "the last term of the logarithm's polynomial is left out";
     MaximumPower, "maximum-power-of-two", "argmax", "the winner is compared with a power of two of rivals only";
     TiesHighest, "ties-highest", "argmax", "argmax resolves ties to the highest index";
@@ -134,45 +111,18 @@ catalogue! {
     MaximumOfBatch, "maximum-of-batch", "head/softmax", "the maximum over the batch is subtracted, not that of the row";
     NoMaximum, "no-maximum", "head/softmax", "no maximum is subtracted before exp";
     LabelScale, "label-scale", "head/softmax", "labels are subtracted at half their scale";
-    ReluGradZero, "relu-grad-zero", "head/relu-grad", "a row without a positive logit takes probability 1/L instead of 0";
+    ReluGradZero, "relu-grad-zero", "head/relu-grad", "a row without a positive logit takes probability 1/L instead of \
+        0";
     EpsilonStrict, "epsilon-strict", "head/relu-prob", "a logit equal to epsilon does not reach it";
     SumCut, "sum-cut", "head/relu-prob", "the sum takes the logits above epsilon only, as relu-prob-cut does";
     EpsilonDown, "epsilon-down", "head/relu-prob", "epsilon is encoded rounding down";
-    ThresholdScale, "threshold-scale", "head/relu-prob-cut", "epsilon is encoded with eight fraction bits, the logits with sixteen";
+    ThresholdScale, "threshold-scale", "head/relu-prob-cut", "epsilon is encoded with eight fraction bits, the logits \
+        with sixteen";
     Regulariser, "regulariser-missing", "head/relu-eps", "the true logit lacks its regulariser of one unit";
     BatchSize, "batch-size", "sgd", "the gradient is divided by half the batch size";
     RateDown, "rate-down", "sgd", "the learning rate is encoded one unit low";
     MomentumTwice, "momentum-twice", "sgd", "momentum is applied twice";
     StaleBatch, "stale-batch", "train", "the last batch of a run finds the images of the batch before in its buffer";
-}
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-#[cfg(feature = "faults")]
-pub use selection::plant;
-#[cfg(feature = "faults")]
-pub(crate) use selection::planted;
-
-#[cfg(feature = "faults")]
-mod selection {
-    use super::Fault;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    /// 0: none; k + 1: the k-th fault.
-    static PLANTED: AtomicUsize = AtomicUsize::new(0);
-
-    /// Plants one fault in the whole process, or none. Set it before the parties start.
-    pub fn plant(fault: Option<Fault>) {
-        PLANTED.store(fault.map_or(0, |f| f as usize + 1), Ordering::SeqCst);
-    }
-
-    pub(crate) fn planted(fault: Fault) -> bool {
-        PLANTED.load(Ordering::Relaxed) == fault as usize + 1
-    }
 }
 
 #[cfg(test)]
@@ -184,8 +134,6 @@ mod tests {
         assert!(Fault::ALL.len() >= 40);
         let names: std::collections::BTreeSet<_> = Fault::ALL.iter().map(|f| f.name()).collect();
         assert_eq!(names.len(), Fault::ALL.len());
-        assert!(Fault::ALL.iter().all(|&f| !f.description().is_empty()));
-        #[cfg(feature = "faults")]
-        assert!(Fault::ALL.iter().all(|&f| !planted(f)));
+        assert!(Fault::ALL.iter().all(|&f| !planted(f) && !f.description().is_empty()));
     }
 }

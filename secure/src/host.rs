@@ -1,8 +1,9 @@
 //! A party as a process: it listens, lets in whom it knows, and runs its share of each session.
 //!
-//! One thread accepts. Every connection has a thread of its own that finds out within seconds who is there; strangers end with one line in the
-//! log. The client's connection opens a session and carries its jobs; two connections come from the neighbours and two go to them, each used in
-//! one direction, with a thread that moves frames between it and a queue ([`crate::net::frame`]).
+//! One thread accepts. Every connection has a thread of its own that finds out within seconds who is there; strangers
+//! end with one line in the log. The client's connection opens a session and carries its jobs; two connections come
+//! from the neighbours and two go to them, each used in one direction, with a thread that moves frames between it and a
+//! queue ([`crate::net::frame`]).
 
 use crate::control::{FromParty, Hello, LONG, Open, Preamble, Purpose, Reply, SHORT, Status, receive, send};
 use crate::engine::remote::{ask, printable, told};
@@ -191,7 +192,7 @@ impl Host {
     }
 
     fn register(&self, open: &Open) -> std::result::Result<(), String> {
-        open.spec.validate().map_err(|e| e.0)?;
+        open.spec.validate().map_err(|e| e.to_string())?;
         if open.seed.is_some() && !self.config.insecure_seeds {
             return Err("this party takes no seed from the client; set insecure_seeds = true for tests".into());
         }

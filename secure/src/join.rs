@@ -4,8 +4,9 @@ use crate::error::Result;
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
-/// Runs all to their ends in the same rounds: every one that still waits is polled each time. (The joins of `futures-util` do so up to 30 futures and
-/// beyond that poll only those that were woken, but the end of a round wakes nobody.)
+/// Runs all to their ends in the same rounds: every one that still waits is polled each time. (The joins of
+/// `futures-util` do so up to 30 futures and beyond that poll only those that were woken, but the end of a round wakes
+/// nobody.)
 ///
 /// # Errors
 /// The first that fails.

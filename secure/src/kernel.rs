@@ -66,10 +66,16 @@ pub enum Kernel {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectError {
     /// No kernel of that name.
-    #[error("SECURE_KERNEL={0:?} is not a kernel: use one of {names}, or unset it", names = Kernel::ALL.map(Kernel::name).join(", "))]
+    #[error(
+        "SECURE_KERNEL={0:?} is not a kernel: use one of {names}, or unset it",
+        names = Kernel::ALL.map(Kernel::name).join(", ")
+    )]
     Unknown(String),
     /// This machine cannot run it.
-    #[error("SECURE_KERNEL={name} cannot run here: {why}; unset it to use {best}", name = .0.name(), best = Kernel::best().name(), why = .1)]
+    #[error(
+        "SECURE_KERNEL={name} cannot run here: {why}; unset it to use {best}",
+        name = .0.name(), best = Kernel::best().name(), why = .1
+    )]
     Unavailable(Kernel, String),
 }
 

@@ -1,6 +1,6 @@
-//! Every message of every protocol is masked. On a share whose three components are zero a message is its mask and nothing else, so it must
-//! look like one: no word twice, every bit set half of the time. A mask that is missing, that cancels or that serves two messages shows here and
-//! nowhere in the results.
+//! Every message of every protocol is masked. On a share whose three components are zero a message is its mask and
+//! nothing else, so it must look like one: no word twice, every bit set half of the time. A mask that is missing, that
+//! cancels or that serves two messages shows here and nowhere in the results.
 
 use crate::buffer::Words;
 use crate::error::Result;
@@ -26,7 +26,8 @@ const N: usize = 1 << 15;
 /// Words by who said them: "step from party i to j".
 type Spoken = BTreeMap<String, Vec<u64>>;
 
-/// What was said, and what each party noted of its truncations. The seeds are fixed, so that a verdict by chance cannot come and go.
+/// What was said, and what each party noted of its truncations. The seeds are fixed, so that a verdict by chance cannot
+/// come and go.
 fn said(rounding: Rounding, program: impl AsyncFn(&Party) -> Result<()> + Sync) -> (Spoken, Vec<Vec<TruncationView>>) {
     let transcript = Transcript::default();
     let recorded = |id: PartyId, link| {
@@ -48,7 +49,8 @@ fn said(rounding: Rounding, program: impl AsyncFn(&Party) -> Result<()> + Sync) 
     (out, views)
 }
 
-/// Words that must look random. By Hoeffding's inequality one of the 64 frequencies is further from 1/2 than `t` with a probability below 2^-40.
+/// Words that must look random. By Hoeffding's inequality one of the 64 frequencies is further from 1/2 than `t` with a
+/// probability below 2^-40.
 fn looks_random(what: &str, said: &Spoken) {
     assert!(!said.is_empty(), "{what} says nothing");
     let mut seen = HashSet::new();
@@ -97,8 +99,8 @@ fn messages_about_zeros_are_masks_and_nothing_else() {
     }
 }
 
-/// The bits that parties 0 and 1 exchange in a probabilistic truncation are random by themselves, the most significant bits of uniform numbers. Their
-/// masks show only when those are taken away.
+/// The bits that parties 0 and 1 exchange in a probabilistic truncation are random by themselves, the most significant
+/// bits of uniform numbers. Their masks show only when those are taken away.
 #[test]
 fn the_borrow_of_a_truncation_is_masked_on_both_sides() {
     let (said, views) =

@@ -1,10 +1,11 @@
 //! Words between neighbours. Nothing here knows of shares, rings or protocols.
 //!
-//! Party i has two neighbours: the next one, i + 1 mod 3, and the previous one, i - 1 mod 3. One [`Channel::exchange`] is one
-//! round: all that this party sends in it is handed to queues before it waits for what it receives, so that three parties with a
-//! megabyte each cannot block one another. Shapes are public, so every length is known before.
+//! Party i has two neighbours: the next one, i + 1 mod 3, and the previous one, i - 1 mod 3. One [`Channel::exchange`]
+//! is one round: all that this party sends in it is handed to queues before it waits for what it receives, so that
+//! three parties with a megabyte each cannot block one another. Shapes are public, so every length is known before.
 //!
-//! * [`queue`]: the one channel of this crate: two queues out, two queues in, deadlines, and the checks of every message.
+//! * [`queue`]: the one channel of this crate: two queues out, two queues in, deadlines, and the checks of every
+//!   message.
 //! * [`memory`]: three such channels wired to one another in one process.
 //! * [`tls`]: connections between processes whose ends know one another; [`frame`]: messages on them.
 //! * [`tamper`]: a relay that changes a message, for tests.
@@ -41,8 +42,9 @@ impl std::ops::IndexMut<Neighbour> for Mailboxes {
     }
 }
 
-/// Which steps write a message, in order and with their numbers of words, as a running digest. The sender keeps one of what its
-/// protocols send, the receiver one of what its protocols expect; they must be equal, or the two run different programs.
+/// Which steps write a message, in order and with their numbers of words, as a running digest. The sender keeps one of
+/// what its protocols send, the receiver one of what its protocols expect; they must be equal, or the two run different
+/// programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepList {
     hash: u64,
@@ -93,12 +95,12 @@ pub struct Round {
 
 /// A transport between three parties.
 pub trait Channel: Send {
-    /// One round. Sends each non-empty outgoing box whole, then waits until each incoming box holds the expected words. On return the
-    /// outgoing boxes are empty and may be reused.
+    /// One round. Sends each non-empty outgoing box whole, then waits until each incoming box holds the expected words.
+    /// On return the outgoing boxes are empty and may be reused.
     ///
     /// # Errors
-    /// A neighbour that is gone, late or has stopped with a reason of its own; a message of another round, length or list of steps than
-    /// the expected one.
+    /// A neighbour that is gone, late or has stopped with a reason of its own; a message of another round, length or
+    /// list of steps than the expected one.
     fn exchange(&mut self, round: &Round, outgoing: &mut Mailboxes, incoming: &mut Mailboxes) -> Result<()>;
 
     /// Tells both neighbours why this party stops. Nothing is sent afterwards.

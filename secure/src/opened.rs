@@ -1,4 +1,5 @@
-//! What the client outside of the three parties holds in the clear: parameters, probes, roundings, the results of a head.
+//! What the client outside of the three parties holds in the clear: parameters, probes, roundings, the results of a
+//! head.
 
 use crate::cost::Spent;
 use crate::id::PartyId;
@@ -62,7 +63,8 @@ pub struct StepReport {
     pub rounding: Vec<RoundingRecord>,
     /// The protocol that wrote each range of words, with the sending party.
     pub sent: Vec<(PartyId, Sent)>,
-    /// The first party, if any, that drew the same words of a stream twice in this step: the call's number and the purpose.
+    /// The first party, if any, that drew the same words of a stream twice in this step: the call's number and the
+    /// purpose.
     pub reused: Option<String>,
     /// The cost of the step, of all parties together.
     pub spent: Spent,

@@ -126,8 +126,8 @@ impl Party {
     }
 
     /// A party from its transport and the seeds of its two streams: the one it shares with the previous party
-    /// (component i) and the one it shares with the next (component i + 1). Its first round has number 1: number 0 is the
-    /// set-up, and a transport that records does not keep it.
+    /// (component i) and the one it shares with the next (component i + 1). Its first round has number 1: number 0 is
+    /// the set-up, and a transport that records does not keep it.
     pub fn new(id: PartyId, fixed: FixedSpec, rounding: Rounding, channel: Box<dyn Channel>, seeds: [Seed; 2]) -> Self {
         Party {
             id,

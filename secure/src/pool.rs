@@ -1,9 +1,10 @@
 //! The threads that the parties of one process run on: three of them, or one.
 //!
-//! They are one pool: each party has a thread of its own for as long as it lives, and machines with more cores have threads beside those. A matrix
-//! product is cut into pieces that any thread of the pool may take, and a party that waits for a message takes pieces while it waits
-//! ([`help`]). So no core is idle while another has a product to share. A piece is an operand and a place for its product, not a party's state: what a
-//! party can read does not change, and in a deployment of three machines nobody waits in the same pool.
+//! They are one pool: each party has a thread of its own for as long as it lives, and machines with more cores have
+//! threads beside those. A matrix product is cut into pieces that any thread of the pool may take, and a party that
+//! waits for a message takes pieces while it waits ([`help`]). So no core is idle while another has a product to share.
+//! A piece is an operand and a place for its product, not a party's state: what a party can read does not change, and
+//! in a deployment of three machines nobody waits in the same pool.
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder, Yield};
 use std::sync::Mutex;
@@ -17,7 +18,8 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Runs each party on a thread of its own, out of at least `threads` where the system gives so many. One that panics ends; its thread goes on helping.
+    /// Runs each party on a thread of its own, out of at least `threads` where the system gives so many. One that
+    /// panics ends; its thread goes on helping.
     ///
     /// # Errors
     /// The system has no thread for each party.
@@ -55,7 +57,8 @@ fn pool(threads: usize, parties: usize) -> std::result::Result<ThreadPool, Threa
         .build()
 }
 
-/// Again for a while what failed: the threads of a pool that was dropped just before count against the limit until they are gone.
+/// Again for a while what failed: the threads of a pool that was dropped just before count against the limit until they
+/// are gone.
 fn patient<T, E>(mut start: impl FnMut() -> std::result::Result<T, E>) -> std::result::Result<T, E> {
     for _ in 0..PATIENCE {
         if let Ok(started) = start() {

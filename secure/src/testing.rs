@@ -2,26 +2,56 @@
 
 use crate::client::reconstruct;
 use crate::cost::Spent;
-use crate::engine::{Engine, EngineConfig, LayerUnits, ParameterUnits};
+use crate::engine::{Engine, EngineConfig, LayerUnits, ParameterUnits, party_seed};
 use crate::error::Result;
 use crate::id::PartyId;
 use crate::net::Channel;
 use crate::net::memory::network;
 use crate::net::queue::QueueChannel;
 use crate::party::{Party, Record};
-use crate::prg::Seed;
+use crate::prg::{Seed, fresh_seed};
 use crate::protocol::input::deal;
 use crate::share::Share;
 use spec::{FixedSpec, NetworkSpec, Rounding};
+use std::cell::Cell;
+use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Runs `program` as three parties on three threads, with operating-system randomness. Returns every party's answer, the cost, and what was recorded.
+/// The environment variable that repeats a test with the randomness of an earlier run.
+const SEED: &str = "SECURE_TEST_SEED";
+
+/// The number from which the randomness of this process's tests is made: from the environment, or the operating
+/// system's.
+fn base() -> u64 {
+    static BASE: OnceLock<u64> = OnceLock::new();
+    *BASE.get_or_init(|| match std::env::var(SEED) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{SEED} is {text:?}; it is a number of 64 bits")),
+        Err(_) => {
+            let seed = fresh_seed().expect("randomness");
+            u64::from_le_bytes(seed[..8].try_into().expect("a seed has 16 bytes"))
+        }
+    })
+}
+
+/// The n-th seed that this thread asks for, for one of the parties. Every test has a thread of its own, so it draws the
+/// same seeds whichever other tests run. What a test prints is shown when it fails.
+fn seed(party: PartyId) -> Seed {
+    thread_local!(static ASKED: Cell<u64> = const { Cell::new(0) });
+    let n = ASKED.replace(ASKED.get() + 1);
+    if n == 0 {
+        println!("the randomness of this test is repeated by {SEED}={}", base());
+    }
+    party_seed(base().wrapping_add(n), party)
+}
+
+/// Runs `program` as three parties on three threads, with randomness whose seed is printed. Returns every party's
+/// answer, the cost, and what was recorded.
 pub fn world<T: Send>(
     fixed: FixedSpec,
     rounding: Rounding,
     program: impl Fn(&Party) -> Result<T> + Sync,
 ) -> ([T; 3], Spent, [Record; 3]) {
-    world_over(fixed, rounding, |_, link| (Box::new(link), None), program)
+    world_over(fixed, rounding, |id, link| (Box::new(link), Some(seed(id))), program)
 }
 
 /// Runs `program` like [`world`], over what `link` makes of each party's transport and with the seed that it gives the
@@ -65,7 +95,7 @@ fn three<T>(v: Vec<T>) -> [T; 3] {
 
 /// Shares of a matrix for each party.
 pub fn share(rows: usize, cols: usize, units: &[i64]) -> [Share; 3] {
-    deal(rows, cols, units, None).expect("randomness")
+    deal(rows, cols, units, Some(seed(PartyId::P0))).expect("randomness")
 }
 
 /// Operands from the whole ring, by seed.

@@ -1,4 +1,5 @@
-//! Vectors that one thread makes and another drops come back: no thread hoards them. A process of its own, where nobody else takes any.
+//! Vectors that one thread makes and another drops come back: no thread hoards them. A process of its own, where nobody
+//! else takes any.
 
 use secure::buffer::Words;
 

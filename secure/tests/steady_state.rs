@@ -1,4 +1,5 @@
-//! Training settles: after its first steps no share and no message is allocated any more, at the size that is trained in earnest.
+//! Training settles: after its first steps no share and no message is allocated any more, at the size that is trained
+//! in earnest.
 
 use secure::buffer::Words;
 use secure::engine::EngineConfig;

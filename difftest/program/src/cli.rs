@@ -1,4 +1,5 @@
-//! What can be typed. The commands are in files of their own; exit codes are decided here and nowhere else.
+//! What can be typed. The commands are in files of their own; exit codes are decided in [`error`](crate::error) and in
+//! [`main`] below.
 
 pub mod advise;
 pub mod certs;
@@ -16,18 +17,20 @@ pub mod replay;
 pub mod time;
 pub mod training;
 
+use crate::error::Error;
 use crate::parties::files::HostsFile;
 use crate::parties::local::LocalParties;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use difftest::error::Error;
+use difftest::error::Error as RunError;
 use difftest::terminal::{self, line, lines};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Differential tester for secure training: the same neural network is trained in plain f64, in plain integers, and by three parties on
-/// secret shares. Every tensor of every step is compared: secure against integers bit for bit, both against f64 inside a proven error bound.
+/// Differential tester for secure training: the same neural network is trained in plain f64, in plain integers, and by
+/// three parties on secret shares. Every tensor of every step is compared: secure against integers bit for bit, both
+/// against f64 inside a proven error bound.
 #[derive(Debug, Parser)]
 #[command(
     name = "difftest",
@@ -39,10 +42,13 @@ difftest                                       softmax, one layer, ten steps: a 
 difftest --head relu-grad --layers 2           another head, one hidden layer of 128 units\n  \
 difftest --layers 2 --mode free --epochs 1     train a whole epoch on each side\n  \
 difftest head --head softmax --input rows.json one head on given logits, by all three sides\n\n\
-SECURE_KERNEL=portable, avx2, avx512 or amx in the environment chooses the parties' kernel instead of the fastest that the processor has; the\n\
+SECURE_KERNEL=portable, avx2, avx512 or amx in the environment chooses the parties' kernel instead of the fastest that \
+the processor has; the\n\
 results do not depend on it.\n\n\
-Ctrl-C ends a comparison after the step that it is at, and reports what was found so far; a second one ends it at once.\n\n\
-Exit codes: 0 every check holds; 1 a check failed, is OPEN because too little could be compared, or the parties did not finish (FAIL protocol);\n\
+Ctrl-C ends a comparison after the step that it is at, and reports what was found so far; a second one ends it at \
+once.\n\n\
+Exit codes: 0 every check holds; 1 a check failed, is OPEN because too little could be compared, or the parties did \
+not finish (FAIL protocol);\n\
 2 bad usage or bad input; 130 ended by a second Ctrl-C."
 )]
 struct Cli {
@@ -50,8 +56,8 @@ struct Cli {
     command: Option<Command>,
     #[command(flatten)]
     check: check::Args,
-    /// Where the three parties run: `memory` (threads of this process), `tls` (three processes on this machine, over mutual TLS), or a file that
-    /// names three running parties, as `difftest certs` writes
+    /// Where the three parties run: `memory` (threads of this process), `tls` (three processes on this machine, over
+    /// mutual TLS), or a file that names three running parties, as `difftest certs` writes
     #[arg(long, global = true, value_name = "WHERE", default_value = "memory")]
     parties: String,
 }
@@ -78,7 +84,8 @@ enum Command {
     Party(party::Args),
     /// Make keys, certificates and configuration files for three parties and their client
     Certs(certs::Args),
-    /// Judge another engine's training steps from a trace file: rounding, approximation, wrap-around or fault, and where first
+    /// Judge another engine's training steps from a trace file: rounding, approximation, wrap-around or fault, and
+    /// where first
     Check(check_trace::Args),
     /// Write steps of this program's own secure engine as a trace file
     ExportTrace(export_trace::Args),
@@ -112,7 +119,8 @@ fn version() -> &'static str {
     format!("{}, {}", difftest::provenance::version(), terminal::line(&kernel)).leak()
 }
 
-/// The command line. What takes a value takes one that begins with a minus sign and a digit too, and then says what it must be.
+/// The command line. What takes a value takes one that begins with a minus sign and a digit too, and then says what it
+/// must be.
 fn command() -> clap::Command {
     fn prepared(command: clap::Command) -> clap::Command {
         let values =
@@ -122,7 +130,8 @@ fn command() -> clap::Command {
     prepared(Cli::command())
 }
 
-/// The text of a refusal, in which numbers that are none are called so: the standard library's words say what the parser met, not what is wanted.
+/// The text of a refusal, in which numbers that are none are called so: the standard library's words say what the
+/// parser met, not what is wanted.
 fn refusal(error: &clap::Error) -> String {
     let mut text = error.render().to_string();
     for (met, wanted) in [
@@ -151,7 +160,7 @@ pub fn main() -> ExitCode {
         }
     };
     difftest::threads::start();
-    let kernel = secure::kernel::Kernel::select().map_err(|e| Error::Usage(e.to_string()));
+    let kernel = secure::kernel::Kernel::select().map_err(Error::from);
     let parties = kernel.and_then(|_| start_parties(&cli.parties));
     let done = parties.and_then(|_parties| match cli.command {
         None => check::run(cli.check),
@@ -195,15 +204,16 @@ fn start_parties(place: &str) -> Result<Option<LocalParties>, Error> {
     Ok(local)
 }
 
-/// Prints to standard output, with everything escaped that a terminal would act upon. A reader that has gone away (`difftest | head`) is no error.
+/// Prints to standard output, with everything escaped that a terminal would act upon. A reader that has gone away
+/// (`difftest | head`) is no error.
 ///
 /// # Errors
 /// Anything else that keeps the text from being written, a full disk for instance.
-pub fn print(text: &str) -> Result<(), Error> {
+pub fn print(text: &str) -> Result<(), RunError> {
     let mut out = std::io::stdout().lock();
     match out.write_all(lines(text).as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Error::File { path: "standard output".into(), cause: e })
+            Err(RunError::File { path: "standard output".into(), cause: e })
         }
         _ => Ok(()),
     }

@@ -1,10 +1,10 @@
 //! The error that the specification promises for every constant it encodes, computed from real numbers alone.
 //!
-//! All sides take the learning rate, the momentum, epsilon and log2 e from the same encoders, so a wrong encoder gives no difference
-//! between the secure side and the integer model. A bound that took its slack from those encoders would accept whatever they return.
-//! Here the slack of an encoding is what sections 1, 6 and 12 of the arithmetic promise, derived from the real number and the number
-//! format; the encoder's result is only held against it. An encoding that breaks its promise makes the run fail with the cause
-//! *encoding*, whatever the tensors look like.
+//! All sides take the learning rate, the momentum, epsilon and log2 e from the same encoders, so a wrong encoder gives
+//! no difference between the secure side and the integer model. A bound that took its slack from those encoders would
+//! accept whatever they return. Here the slack of an encoding is what sections 1, 6 and 12 of the arithmetic promise,
+//! derived from the real number and the number format; the encoder's result is only held against it. An encoding that
+//! breaks its promise makes the run fail with the cause *encoding*, whatever the tensors look like.
 //!
 //! | constant | encoded as | promise |
 //! | --- | --- | --- |
@@ -44,7 +44,8 @@ impl Encoding {
         off >= -self.below - rounding && off <= self.above + rounding
     }
 
-    /// The encoded number moved, if it breaks its promise, to the nearest number that keeps it: what a bound may assume.
+    /// The encoded number moved, if it breaks its promise, to the nearest number that keeps it: what a bound may
+    /// assume.
     pub fn promised(&self) -> f64 {
         self.coded.clamp(self.real - self.below, self.real + self.above)
     }
@@ -68,7 +69,7 @@ const RATE_LIMIT: f64 = 1023.5;
 pub fn rate(spec: &TrainSpec) -> Result<Encoding, SpecError> {
     let units = spec.sgd.units(spec.fixed)?;
     let real = spec.sgd.learning_rate / spec.sgd.batch as f64;
-    let coded = units.rate as f64 * 2f64.powi(-(units.rate_bits as i32));
+    let coded = units.real_rate();
     // c >= 511.75 before it is rounded by half a unit, unless k is at its limit.
     let promise = (real / 1023.0).max(2f64.powi(-31));
     Ok(Encoding::nearest("learning rate / batch", real, coded, promise))
@@ -80,7 +81,7 @@ pub fn rate(spec: &TrainSpec) -> Result<Encoding, SpecError> {
 /// A momentum or a rate that cannot be encoded.
 pub fn momentum(spec: &TrainSpec) -> Result<Encoding, SpecError> {
     let units = spec.sgd.units(spec.fixed)?;
-    let coded = units.momentum as f64 * 2f64.powi(-(units.shift as i32));
+    let coded = units.real_momentum();
     let rate = spec.sgd.learning_rate / spec.sgd.batch as f64;
     // The k of the rate, one less where the logarithm leaves it in doubt.
     let bits = ((RATE_LIMIT / rate).log2() - 1e-9).floor().clamp(0.0, MOST_RATE_BITS);

@@ -1,4 +1,5 @@
-//! The rules against exact rational arithmetic: what f64 tests cannot see, a bound that holds by luck of f64's own rounding, shows here.
+//! The rules against exact rational arithmetic: what f64 tests cannot see, a bound that holds by luck of f64's own
+//! rounding, shows here.
 
 use super::interval::{Interval, sums_of_others};
 use super::{Errors, gamma};
@@ -54,7 +55,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn truncation_is_inside_its_bound(v in -(1i64 << 61)..1 << 61, s in 1u32..=61, rounding in rounding(), coins in coins()) {
+    fn truncation_is_inside_its_bound(
+        v in -(1i64 << 61)..1 << 61,
+        s in 1u32..=61,
+        rounding in rounding(),
+        coins in coins(),
+    ) {
         let y = model(rounding, coins, |a| truncate::trunc(a, "t", &Unreduced::new([v.into()]), s)).unwrap()[0];
         let off = (units(v, s) - BigRational::from_integer(y.into())).abs();
         prop_assert!(off <= exact(Errors::new(rounding, FixedSpec::default()).truncate * 65536.0), "{v} >> {s} = {y}");
@@ -62,7 +68,9 @@ proptest! {
 
     #[test]
     fn a_truncated_dot_product_and_its_f64_value_are_inside_their_bounds(
-        terms in prop::collection::vec((-(1i64 << 20)..1 << 20, -(1i64 << 20)..1 << 20), 1..40), rounding in rounding(), coins in coins(),
+        terms in prop::collection::vec((-(1i64 << 20)..1 << 20, -(1i64 << 20)..1 << 20), 1..40),
+        rounding in rounding(),
+        coins in coins(),
     ) {
         let product: i128 = terms.iter().map(|&(x, w)| i128::from(x) * i128::from(w)).sum();
         let z = model(rounding, coins, |a| truncate::trunc(a, "t", &Unreduced::new([product]), 16)).unwrap()[0];
@@ -74,11 +82,17 @@ proptest! {
         let radius = radius * (1.0 + gamma(2 * terms.len() + 16));
         prop_assert!((units(z, 16) - exact(in_f64)).abs() <= exact(radius));
         let whole = BigRational::new(product.into(), BigInt::from(1) << 32);
-        prop_assert!((whole - exact(in_f64)).abs() <= exact(gamma(terms.len()) * magnitude * (1.0 + gamma(terms.len() + 1))));
+        let bound = gamma(terms.len()) * magnitude * (1.0 + gamma(terms.len() + 1));
+        prop_assert!((whole - exact(in_f64)).abs() <= exact(bound));
     }
 
     #[test]
-    fn division_is_inside_its_bound(s in 1i64..1 << 31, part in 0.0..=1.0f64, rounding in rounding(), coins in coins()) {
+    fn division_is_inside_its_bound(
+        s in 1i64..1 << 31,
+        part in 0.0..=1.0f64,
+        rounding in rounding(),
+        coins in coins(),
+    ) {
         let errors = Errors::new(rounding, FixedSpec::default());
         let x = ((part * s as f64) as i64).clamp(0, s);
         let range = FixedSpec::default().full_range();
@@ -93,7 +107,13 @@ proptest! {
     }
 
     #[test]
-    fn intervals_enclose_exact_results(a in real(), b in real(), ra in 0.0..2.0f64, rb in 0.0..2.0f64, t in 0.0..=1.0f64) {
+    fn intervals_enclose_exact_results(
+        a in real(),
+        b in real(),
+        ra in 0.0..2.0f64,
+        rb in 0.0..2.0f64,
+        t in 0.0..=1.0f64,
+    ) {
         let (a, b) = (Interval::around(a, ra), Interval::around(b, rb));
         let inside = |i: Interval| (i.lo + t * (i.hi - i.lo)).clamp(i.lo, i.hi);
         let holds = |i: Interval, v: BigRational| exact(i.lo) <= v && v <= exact(i.hi);

@@ -1,21 +1,23 @@
 //! Enclosures of one row of a head (section 9 of the arithmetic).
 //!
-//! Given an interval for every logit and a decision for every comparison with the head's threshold, [`HeadRules::enclose`] returns
-//! intervals that hold whatever the fixed-point arithmetic can answer, for every outcome of the coins. A comparison is decided if the
-//! whole interval lies on one side. Each undecided one makes two *branches*; [`HeadRules::branches`] lists their enclosures.
+//! Given an interval for every logit and a decision for every comparison with the head's threshold,
+//! [`HeadRules::enclose`] returns intervals that hold whatever the fixed-point arithmetic can answer, for every outcome
+//! of the coins. A comparison is decided if the whole interval lies on one side. Each undecided one makes two
+//! *branches*; [`HeadRules::branches`] lists their enclosures.
 //!
-//! Every rule evaluates a function that is monotone in each logit at the corners of the box, so nothing is lost but what the rounding itself
-//! may do:
+//! Every rule evaluates a function that is monotone in each logit at the corners of the box, so nothing is lost but
+//! what the rounding itself may do:
 //!
-//! * softmax: p_i rises in x_i and falls in the others. If exp(d_j) is off by eta_j, then v_i / S - p_i = (eta_i - p_i sum eta) / S with
-//!   S >= 1, so |v_i / S - p_i| <= ((1 - p_i) |eta_i| + p_i sum_{j != i} |eta_j|) / S.
+//! * softmax: p_i rises in x_i and falls in the others. If exp(d_j) is off by eta_j, then v_i / S - p_i = (eta_i - p_i
+//!   sum eta) / S with S >= 1, so |v_i / S - p_i| <= ((1 - p_i) |eta_i| + p_i sum_{j != i} |eta_j|) / S.
 //! * x / S with S = x + o: rises in x, falls in o.
 //! * 1 / S - 1 / x with S = x + o: rises in x (its derivative is 1/x^2 - 1/S^2 >= 0), falls in o.
 //! * a quotient q is off by q `inverse` + one truncation, a reciprocal likewise; q = 0 is exact, as is the constant -1.
 
 use super::interval::{Interval, down, sums_of_others, up};
+use super::row::HeadRow;
 use super::{Errors, encoding};
-use reference::spec::{Head, TrainSpec};
+use reference::spec::{Head, HeadPoint, TrainSpec};
 
 /// What is known of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,24 +30,8 @@ pub enum Decision {
     Either,
 }
 
-/// Enclosures of one row's tensors. What a head does not have is empty.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RowEnclosure {
-    /// The maximum, softmax only.
-    pub maximum: Vec<Interval>,
-    /// exp(x - max), softmax only.
-    pub exp: Vec<Interval>,
-    /// S or T.
-    pub sum: Vec<Interval>,
-    /// ReLU(x), or a x for `relu-prob-cut`.
-    pub positive: Vec<Interval>,
-    /// 1/S and 1/z.
-    pub reciprocal: Vec<Interval>,
-    /// p or q.
-    pub quotient: Vec<Interval>,
-    /// G.
-    pub gradient: Vec<Interval>,
-}
+/// Enclosures of one row's tensors.
+pub type RowEnclosure = HeadRow<Interval>;
 
 /// At most this many undecided comparisons of a row are split into branches; further ones are enclosed by their hull.
 pub const SPLIT: usize = 6;
@@ -71,7 +57,8 @@ impl HeadRules {
         Self::with(spec, Errors::new(spec.rounding, spec.fixed))
     }
 
-    /// The rules of a fixed-point arithmetic whose functions have these errors; of `spec` only the head, eps and the format count.
+    /// The rules of a fixed-point arithmetic whose functions have these errors; of `spec` only the head, eps and the
+    /// format count.
     pub fn with(spec: &TrainSpec, errors: Errors) -> Self {
         let smallest_yes = match spec.head {
             Head::ReluProb => encoding::epsilon(spec).promised(),
@@ -117,8 +104,9 @@ impl HeadRules {
         self.real_threshold
     }
 
-    /// The real head with every undecided logit put *on* the threshold, for either outcome of its comparison: what differs between these
-    /// jumps there, what does not is continuous. (`relu-grad` has its jump where S leaves 0, from 0 to anything: there one unit is used.)
+    /// The real head with every undecided logit put *on* the threshold, for either outcome of its comparison: what
+    /// differs between these jumps there, what does not is continuous. (`relu-grad` has its jump where S leaves 0, from
+    /// 0 to anything: there one unit is used.)
     pub fn at_threshold(&self, x: &[f64], label: usize, decisions: &[Decision]) -> Vec<RowEnclosure> {
         if self.undecided(decisions).is_empty() {
             return Vec::new();
@@ -196,7 +184,8 @@ impl HeadRules {
         })
     }
 
-    /// One division result: exact zero stays, everything else moves by `inverse` and one truncation, and is not negative.
+    /// One division result: exact zero stays, everything else moves by `inverse` and one truncation, and is not
+    /// negative.
     fn divided(&self, q: Interval) -> Interval {
         if q == Interval::ZERO {
             return q;
@@ -237,33 +226,28 @@ impl HeadRules {
                 self.divided(Interval { lo: ratio.lo.max(0.0), hi: ratio.hi })
             })
             .collect();
-        RowEnclosure {
-            maximum: vec![maximum],
-            sum: vec![sum],
-            gradient: minus_one_hot(&quotient, label),
-            exp,
-            quotient,
-            positive: Vec::new(),
-            reciprocal: Vec::new(),
-        }
+        let gradient = minus_one_hot(&quotient, label);
+        let parts = [
+            (HeadPoint::Maximum, vec![maximum]),
+            (HeadPoint::Sum, vec![sum]),
+            (HeadPoint::Exp, exp),
+            (HeadPoint::Quotient, quotient),
+        ];
+        HeadRow::new(gradient, parts)
     }
 
     fn relu_grad(&self, x: &[Interval], label: usize) -> RowEnclosure {
         let positive: Vec<_> = x.iter().map(|b| b.relu()).collect();
         let others = sums_of_others(&positive);
         let quotient: Vec<_> = positive.iter().zip(&others).map(|(r, &o)| self.divided(r.share_of(o))).collect();
-        RowEnclosure {
-            sum: vec![positive.iter().fold(Interval::ZERO, |s, &v| s + v)],
-            gradient: minus_one_hot(&quotient, label),
-            positive,
-            quotient,
-            maximum: Vec::new(),
-            exp: Vec::new(),
-            reciprocal: Vec::new(),
-        }
+        let sum = positive.iter().fold(Interval::ZERO, |s, &v| s + v);
+        let gradient = minus_one_hot(&quotient, label);
+        let parts = [(HeadPoint::Sum, vec![sum]), (HeadPoint::Positive, positive), (HeadPoint::Quotient, quotient)];
+        HeadRow::new(gradient, parts)
     }
 
-    /// relu-prob, relu-prob-cut, relu-eps: a / S - h / z, and -1 where the true logit is below the threshold (relu-eps: 0).
+    /// relu-prob, relu-prob-cut, relu-eps: a / S - h / z, and -1 where the true logit is below the threshold (relu-eps:
+    /// 0).
     fn relu_ratio(&self, x: &[Interval], label: usize, decisions: &[Decision]) -> RowEnclosure {
         let cut = self.head == Head::ReluProbCut;
         let regulariser = Interval::point(self.regulariser);
@@ -305,15 +289,9 @@ impl HeadRules {
             // y r + e whatever the mask.
             z = x[label].relu() + regulariser;
         }
-        RowEnclosure {
-            sum: vec![sum],
-            reciprocal: vec![inverse_sum, self.divided(self.at_least_a_unit(z).reciprocal())],
-            gradient,
-            positive,
-            maximum: Vec::new(),
-            exp: Vec::new(),
-            quotient: Vec::new(),
-        }
+        let reciprocal = vec![inverse_sum, self.divided(self.at_least_a_unit(z).reciprocal())];
+        let parts = [(HeadPoint::Sum, vec![sum]), (HeadPoint::Reciprocal, reciprocal), (HeadPoint::Positive, positive)];
+        HeadRow::new(gradient, parts)
     }
 
     /// 1/T - 1/z for the true logit: z = x + e, T = z + o + (L - 1) e, at the corners, then two reciprocals' errors.
@@ -442,7 +420,10 @@ mod tests {
             let answer = model.head(&logits, &[label], &mut coins).unwrap();
             let gradient: Vec<f64> = answer.gradient.iter().map(|&g| g as f64 / 65536.0).collect();
             let inside = |b: &RowEnclosure| b.gradient.iter().zip(&gradient).all(|(i, &g)| i.contains(g));
-            prop_assert!(branches.iter().any(inside), "x {x:?} units {units:?} label {label}\n{gradient:?}\n{branches:#?}");
+            prop_assert!(
+                branches.iter().any(inside),
+                "x {x:?} units {units:?} label {label}\n{gradient:?}\n{branches:#?}"
+            );
         }
 
         #[test]
@@ -456,7 +437,8 @@ mod tests {
             let own = HeadRules::real(&spec).at_point(&x, label);
             let gradient = RealHead::of(&spec).gradient(&x, label).unwrap();
             for (i, g) in own.gradient.iter().zip(&gradient) {
-                prop_assert!(i.hi - i.lo <= 1e-11 * (1.0 + g.abs() + 65536.0 * f64::from(u8::from(head == Head::ReluEps))));
+                let reciprocals = 65536.0 * f64::from(u8::from(head == Head::ReluEps));
+                prop_assert!(i.hi - i.lo <= 1e-11 * (1.0 + g.abs() + reciprocals));
                 prop_assert!(i.widen(1e-12 * (1.0 + g.abs())).contains(*g), "{i:?} {g}");
             }
         }

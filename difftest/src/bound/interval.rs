@@ -1,7 +1,8 @@
 //! Closed intervals with outward rounding: every operation encloses the exact result for every pair of operands inside.
 //!
-//! Each end is computed in round-to-nearest and moved one step outwards (IEEE 754 `nextUp`, `nextDown`), so that no rounding
-//! mode has to be set. Source: Moore, *Interval Analysis* (1966); Rump, *Verification methods* (Acta Numerica 2010), section 5.
+//! Each end is computed in round-to-nearest and moved one step outwards (IEEE 754 `nextUp`, `nextDown`), so that no
+//! rounding mode has to be set. Source: Moore, *Interval Analysis* (1966); Rump, *Verification methods* (Acta Numerica
+//! 2010), section 5.
 
 /// All reals from `lo` to `hi`, both included; the ends may be infinite.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -12,7 +13,8 @@ pub struct Interval {
     pub hi: f64,
 }
 
-/// A bound on |fl(exp(x)) / exp(x) - 1| for the platform's `exp`, in units of 2^-53: common libraries promise 2 (one ulp); four is assumed.
+/// A bound on |fl(exp(x)) / exp(x) - 1| for the platform's `exp`, in units of 2^-53: common libraries promise 2 (one
+/// ulp); four is assumed.
 const EXP_RELATIVE: f64 = 4.0 * f64::EPSILON / 2.0;
 
 /// An upper bound of a sum computed in f64.
@@ -81,7 +83,8 @@ impl Interval {
         Interval { lo: down(1.0 / self.hi).max(0.0), hi: up(1.0 / self.lo) }
     }
 
-    /// v / (v + o) for v here and o in `others`, both non-negative, and 0 / 0 = 0: rising in v, falling in o, so the corners enclose it.
+    /// v / (v + o) for v here and o in `others`, both non-negative, and 0 / 0 = 0: rising in v, falling in o, so the
+    /// corners enclose it.
     pub fn share_of(self, others: Self) -> Self {
         let lo = if self.lo == 0.0 { 0.0 } else { down(self.lo / up(self.lo + others.hi)).max(0.0) };
         let hi = if self.hi == 0.0 { 0.0 } else { up(self.hi / down(self.hi + others.lo)).min(1.0) };

@@ -1,10 +1,13 @@
-//! The walk through one training step: one rule an operation of the arithmetic, in the order in which the integer model computes.
+//! The walk through one training step: one rule an operation of the arithmetic, in the order in which the integer model
+//! computes.
 //!
 //! Both sides start from the same parameters, exactly. For every probed tensor the walk gives a radius r with
-//! |fixed point - f64| <= r, element by element, where the centre is the f64 side's own value (its rounding is part of r). A walk's
-//! input is the f64 side's probes: the radius of a tensor is computed from the tensors that go *into* the operation, never from its result.
+//! |fixed point - f64| <= r, element by element, where the centre is the f64 side's own value (its rounding is part of
+//! r). A walk's input is the f64 side's probes: the radius of a tensor is computed from the tensors that go *into* the
+//! operation, never from its result.
 //!
-//! With dx, dw the radii of x, w, t the truncation (1 unit probabilistic, 1/2 nearest), and gamma the relative error of an f64 sum:
+//! With dx, dw the radii of x, w, t the truncation (1 unit probabilistic, 1/2 nearest), and gamma the relative error of
+//! an f64 sum:
 //!
 //! | operation | rule |
 //! | --- | --- |
@@ -18,26 +21,30 @@
 //! | V = trunc(M V - c dW) | \|v\| \|M - momentum\| + \|dW\| \|c - rate\| + c ddW + t: the encodings' errors, never more than promised ([`super::encoding`]) |
 //! | W = W + V | dV (with extra velocity bits: + t) |
 //!
-//! A sum whose every product is exactly 0 on both sides loses nothing: Z is then b itself, a gradient or velocity is 0, and truncation, which keeps
-//! multiples of 2^f as they are, is exact. So a padded row (all zero) or a batch that moves no weight leaves nothing undecided.
+//! A sum whose every product is exactly 0 on both sides loses nothing: Z is then b itself, a gradient or velocity is 0,
+//! and truncation, which keeps multiples of 2^f as they are, is exact. So a padded row (all zero) or a batch that moves
+//! no weight leaves nothing undecided.
 //!
 //! Products of radii and magnitudes are f64 matrix products themselves; all summands are non-negative, so one factor
-//! 1 + gamma(2n + 16) rounds them up. Source: Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.3 (running error analysis).
+//! 1 + gamma(2n + 16) rounds them up. Source: Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.3
+//! (running error analysis).
 
 use super::head::{Decision, HeadRules, RowEnclosure};
 use super::interval::Interval;
+use super::row;
 use super::{Errors, encoding, gamma};
 use crate::branch::{Ambiguity, Branch};
 use crate::side::Tensors;
 use ndarray::{Array2, Axis, Zip};
 use reference::fixed::LayerValues;
-use reference::spec::{Head, HeadPoint, ProbePoint, SpecError, TrainSpec};
+use reference::spec::{ParameterPoints, ProbePoint, SpecError, TrainSpec};
 use std::collections::BTreeMap;
 
 /// The bound of one tensor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bounded {
-    /// Largest distance from the f64 value, real; for elements that depend on an undecided comparison the distance to the farthest branch.
+    /// Largest distance from the f64 value, real; for elements that depend on an undecided comparison the distance to
+    /// the farthest branch.
     pub radius: Array2<f64>,
     /// The undecided comparisons that this tensor depends on directly.
     pub ambiguous: Vec<Ambiguity>,
@@ -46,7 +53,8 @@ pub struct Bounded {
 /// The bounds of all tensors of a step.
 pub type Bounds = BTreeMap<ProbePoint, Bounded>;
 
-/// Bounds of one step from parameters `start` on the batch `x` (exact reals) with `labels`, given the f64 side's probes.
+/// Bounds of one step from parameters `start` on the batch `x` (exact reals) with `labels`, given the f64 side's
+/// probes.
 ///
 /// # Errors
 /// The optimiser's constants cannot be encoded.
@@ -81,11 +89,27 @@ pub fn gradients(
     labels: &[usize],
     real: &Tensors<f64>,
 ) -> Result<Bounds, SpecError> {
-    let layers = start.len();
     let mut bounds = Bounds::new();
     let magnitude: Vec<_> = start.iter().map(|l| l.weights.mapv(f64::abs)).collect();
+    let inputs = forward((spec, errors), (start, &magnitude), x, real, &mut bounds);
+    head((spec, errors), labels, real, &mut bounds);
+    backward(errors, (start, &magnitude), &inputs, real, &mut bounds);
+    Ok(bounds)
+}
 
-    // Forward. Pixels are exact from f = 8 on; below that each is encoded, which keeps what is a whole number of units.
+/// Magnitudes and radii of a layer's input, both (batch, in) and real.
+type Input = (Array2<f64>, Array2<f64>);
+
+/// Pre-activations, activations and logits. Returns the input of every layer.
+fn forward(
+    (spec, errors): (&TrainSpec, &Errors),
+    (start, magnitude): (&[LayerValues], &[Array2<f64>]),
+    x: &Array2<f64>,
+    real: &Tensors<f64>,
+    bounds: &mut Bounds,
+) -> Vec<Input> {
+    let layers = start.len();
+    // Pixels are exact from f = 8 on; below that each is encoded, which keeps what is a whole number of units.
     let units = spec.fixed.one() as f64;
     let encode = |v: f64| if (v * units).fract() == 0.0 { 0.0 } else { errors.encode };
     let mut inputs = vec![(x.mapv(f64::abs), x.mapv(encode))];
@@ -111,13 +135,21 @@ pub fn gradients(
         bounds.insert(ProbePoint::PreActivation(l), certain(dz));
         bounds.insert(ProbePoint::Activation(l), certain(activation));
     }
+    inputs
+}
 
-    head((spec, errors), labels, real, &mut bounds);
-
-    // Backward: dG and |G| of the layer at hand.
+/// Gradients of weights, biases and activations, from the last layer to the first.
+fn backward(
+    errors: &Errors,
+    (start, magnitude): (&[LayerValues], &[Array2<f64>]),
+    inputs: &[Input],
+    real: &Tensors<f64>,
+    bounds: &mut Bounds,
+) {
+    let (layers, batch) = (start.len(), inputs[0].0.nrows());
+    // |G| and dG of the layer at hand.
     let mut g_abs = real[&ProbePoint::HeadGradient].mapv(f64::abs);
     let mut dg = bounds[&ProbePoint::HeadGradient].radius.clone();
-    let batch = x.nrows();
     for l in (1..=layers).rev() {
         let (x_abs, dx) = &inputs[l - 1];
         let dg_wide = &dg + &(&g_abs * gamma(batch + 2));
@@ -142,12 +174,10 @@ pub fn gradients(
         dg = masked.radius.clone();
         bounds.insert(ProbePoint::ActivationGradient(l - 1), masked);
     }
-
-    Ok(bounds)
 }
 
-/// The radius of a truncated sum of products whose error before truncation is `sum`: where that is 0 every product is, for each has an error in f64,
-/// and nothing is cut off.
+/// The radius of a truncated sum of products whose error before truncation is `sum`: where that is 0 every product is,
+/// for each has an error in f64, and nothing is cut off.
 fn lossy(sum: f64, radius: f64) -> f64 {
     if sum == 0.0 { 0.0 } else { radius }
 }
@@ -189,39 +219,17 @@ fn mask(
     Bounded { radius, ambiguous }
 }
 
-/// A tensor of a head and where an enclosure keeps a row of it.
-type Part = (ProbePoint, fn(&RowEnclosure) -> &[Interval]);
-
-fn parts(head: Head) -> Vec<Part> {
-    let point = ProbePoint::Head;
-    let mut parts: Vec<Part> = vec![(ProbePoint::HeadGradient, |e| &e.gradient), (point(HeadPoint::Sum), |e| &e.sum)];
-    match head {
-        Head::Softmax => {
-            parts.push((point(HeadPoint::Maximum), |e| &e.maximum));
-            parts.push((point(HeadPoint::Exp), |e| &e.exp));
-            parts.push((point(HeadPoint::Quotient), |e| &e.quotient));
-        }
-        Head::ReluGrad => {
-            parts.push((point(HeadPoint::Positive), |e| &e.positive));
-            parts.push((point(HeadPoint::Quotient), |e| &e.quotient));
-        }
-        Head::ReluProb | Head::ReluProbCut | Head::ReluEps => {
-            parts.push((point(HeadPoint::Positive), |e| &e.positive));
-            parts.push((point(HeadPoint::Reciprocal), |e| &e.reciprocal));
-        }
-    }
-    parts
-}
-
-/// The head, row by row: the fixed-point enclosure around the logits' radii against the real enclosure at the logits themselves.
+/// The head, row by row: the fixed-point enclosure around the logits' radii against the real enclosure at the logits
+/// themselves.
 fn head((spec, errors): (&TrainSpec, &Errors), labels: &[usize], real: &Tensors<f64>, bounds: &mut Bounds) {
     let logits = &real[&ProbePoint::Logits];
     let radii = bounds[&ProbePoint::Logits].radius.clone();
     let (batch, classes) = logits.dim();
     let (fixed_rules, real_rules) = (HeadRules::with(spec, *errors), HeadRules::real(spec));
-    let parts = parts(spec.head);
-    let mut out: Vec<_> = parts.iter().map(|(point, _)| certain(Array2::zeros(real[point].dim()))).collect();
-    // The reference's own rounding: a few dozen operations an element; softmax's argument, at most 745 before exp is 0, weighs most.
+    let points: Vec<ProbePoint> = real.keys().filter(|point| row::of_head(point)).copied().collect();
+    let mut out: Vec<_> = points.iter().map(|point| certain(Array2::zeros(real[point].dim()))).collect();
+    // The reference's own rounding: a few dozen operations an element; softmax's argument, at most 745 before exp is 0,
+    // weighs most.
     let reference_error = gamma(classes + 2048);
 
     for (row, &label) in labels.iter().enumerate() {
@@ -238,27 +246,21 @@ fn head((spec, errors): (&TrainSpec, &Errors), labels: &[usize], real: &Tensors<
             .map(|(_, x)| (x - fixed_rules.threshold()).abs())
             .fold(f64::INFINITY, f64::min);
 
-        for ((point, part), tensor) in parts.iter().zip(&mut out) {
-            let center = part(&own);
-            // Reciprocals of S fill the first half of their tensor, those of z the second.
-            let place = |k: usize| {
-                if *point == ProbePoint::Head(HeadPoint::Reciprocal) { k * batch + row } else { row * center.len() + k }
-            };
+        for (point, tensor) in points.iter().zip(&mut out) {
             let mut differing = Vec::new();
-            for (k, c) in center.iter().enumerate() {
-                let first = part(&branches[0])[k];
-                let hull = branches.iter().fold(first, |h, b| h.hull(part(b)[k]));
-                let flat = place(k);
-                let columns = tensor.radius.ncols();
+            for (k, c) in own.of(point).iter().enumerate() {
+                let first = branches[0].of(point)[k];
+                let hull = branches.iter().fold(first, |h, b| h.hull(b.of(point)[k]));
+                let at = row::place(point, batch, row, k);
                 let slack = reference_error * (1.0 + c.hi.abs().max(c.lo.abs()));
-                tensor.radius[[flat / columns, flat % columns]] = hull.distance(*c) * (1.0 + gamma(4)) + slack;
-                let jumps = jump.iter().any(|b| part(b)[k] != part(&jump[0])[k]);
-                if jumps || branches.iter().any(|b| part(b)[k] != first) {
-                    differing.push((k, flat, jumps));
+                tensor.radius[at] = hull.distance(*c) * (1.0 + gamma(4)) + slack;
+                let jumps = jump.iter().any(|b| b.of(point)[k] != jump[0].of(point)[k]);
+                if jumps || branches.iter().any(|b| b.of(point)[k] != first) {
+                    differing.push((k, at.0 * tensor.radius.ncols() + at.1, jumps));
                 }
             }
             if !differing.is_empty() {
-                let values = |b: &RowEnclosure| Branch(differing.iter().map(|d| part(b)[d.0]).collect());
+                let values = |b: &RowEnclosure| Branch(differing.iter().map(|d| b.of(point)[d.0]).collect());
                 tensor.ambiguous.push(Ambiguity {
                     elements: differing.iter().map(|d| d.1).collect(),
                     jumps: differing.iter().map(|d| d.2).collect(),
@@ -268,7 +270,71 @@ fn head((spec, errors): (&TrainSpec, &Errors), labels: &[usize], real: &Tensors<
             }
         }
     }
-    bounds.extend(parts.into_iter().map(|p| p.0).zip(out));
+    bounds.extend(points.into_iter().zip(out));
+}
+
+/// The rules of an update, element by element. All numbers are real.
+struct UpdateRules {
+    /// The learning rate of the real side, divided by the batch.
+    rate: f64,
+    /// The largest encoded rate.
+    coded_rate: f64,
+    momentum: f64,
+    /// How far the encoded rate and momentum may be off.
+    rate_off: f64,
+    momentum_off: f64,
+    /// Error of the velocity's truncation, at the velocity's scale.
+    velocity_truncation: f64,
+    /// Error of the truncation that brings a velocity to the weights' scale; 0 if there is none.
+    weight_truncation: f64,
+    /// f64: v' = momentum v - rate dW is at most six roundings from exact, w' one more.
+    g: f64,
+}
+
+impl UpdateRules {
+    fn new(spec: &TrainSpec, errors: &Errors) -> Result<Self, SpecError> {
+        let (rate, momentum) = (encoding::rate(spec)?, encoding::momentum(spec)?);
+        let extra_bits = spec.sgd.extra_velocity_bits;
+        Ok(UpdateRules {
+            rate: rate.real,
+            coded_rate: rate.promised(),
+            momentum: spec.sgd.momentum,
+            rate_off: rate.slack(),
+            momentum_off: momentum.slack(),
+            velocity_truncation: errors.truncate * 2f64.powi(-(extra_bits as i32)),
+            weight_truncation: if extra_bits > 0 { errors.truncate } else { 0.0 },
+            g: gamma(8),
+        })
+    }
+
+    /// The radius of a velocity that was `v`, from a gradient with the given radius.
+    fn velocity(&self, v: f64, gradient: f64, radius: f64) -> f64 {
+        if v == 0.0 && gradient == 0.0 && radius == 0.0 {
+            return 0.0;
+        }
+        let product = self.rate * gradient.abs();
+        let kept = self.momentum * v.abs();
+        let encodings = v.abs() * self.momentum_off + gradient.abs() * self.rate_off;
+        let value = encodings + self.coded_rate * radius + self.velocity_truncation;
+        outward(value + self.g * (product + kept), 4)
+    }
+
+    /// The radius of a weight that was `w`, from its new velocity `v` with the given radius.
+    fn weight(&self, w: f64, v: f64, radius: f64) -> f64 {
+        if v == 0.0 && radius == 0.0 {
+            return 0.0;
+        }
+        outward(radius + self.weight_truncation + self.g * (w.abs() + v.abs()), 4)
+    }
+}
+
+/// The tensors of a layer that an update changes, each with its velocity and value before the update.
+fn updated(l: usize, layer: &LayerValues) -> [(ParameterPoints, Array2<f64>, Array2<f64>); 2] {
+    let row = |v: &ndarray::Array1<f64>| v.clone().insert_axis(Axis(0));
+    [
+        (ParameterPoints::weights(l), layer.weight_velocity.clone(), layer.weights.clone()),
+        (ParameterPoints::bias(l), row(&layer.bias_velocity), row(&layer.bias)),
+    ]
 }
 
 /// Section 12. All four tensors of every layer.
@@ -279,54 +345,14 @@ fn update(
     errors: &Errors,
     bounds: &mut Bounds,
 ) -> Result<(), SpecError> {
-    let (rate_encoding, momentum_encoding) = (encoding::rate(spec)?, encoding::momentum(spec)?);
-    let (rate, coded_rate) = (rate_encoding.real, rate_encoding.promised());
-    let (rate_off, momentum_off) = (rate_encoding.slack(), momentum_encoding.slack());
-    let extra_bits = spec.sgd.extra_velocity_bits;
-    let extra = 2f64.powi(-(extra_bits as i32));
-    // f64: v' = momentum v - rate dW is at most six roundings from exact, w' one more.
-    let g = gamma(8);
-    let velocity_rule = |v: f64, gradient: f64, radius: f64| {
-        if v == 0.0 && gradient == 0.0 && radius == 0.0 {
-            return 0.0;
-        }
-        let product = rate * gradient.abs();
-        let kept = spec.sgd.momentum * v.abs();
-        let value = v.abs() * momentum_off + gradient.abs() * rate_off + coded_rate * radius + errors.truncate * extra;
-        outward(value + g * (product + kept), 4)
-    };
-    let weight_truncation = if extra_bits > 0 { errors.truncate } else { 0.0 };
-    let weight_rule = |w: f64, v: f64, radius: f64| {
-        if v == 0.0 && radius == 0.0 {
-            return 0.0;
-        }
-        outward(radius + weight_truncation + g * (w.abs() + v.abs()), 4)
-    };
-
+    let rules = UpdateRules::new(spec, errors)?;
     for (l, layer) in (1..).zip(start) {
-        let row = |v: &ndarray::Array1<f64>| v.clone().insert_axis(Axis(0));
-        let tensors = [
-            (
-                ProbePoint::WeightGradient(l),
-                ProbePoint::WeightVelocity(l),
-                ProbePoint::Weights(l),
-                layer.weight_velocity.clone(),
-                layer.weights.clone(),
-            ),
-            (
-                ProbePoint::BiasGradient(l),
-                ProbePoint::BiasVelocity(l),
-                ProbePoint::Bias(l),
-                row(&layer.bias_velocity),
-                row(&layer.bias),
-            ),
-        ];
-        for (gradient, velocity, value, v, w) in tensors {
+        for (ParameterPoints { gradient, velocity, value }, v, w) in updated(l, layer) {
             let dv = Zip::from(&v)
                 .and(&real[&gradient])
                 .and(&bounds[&gradient].radius)
-                .map_collect(|&v, &gradient, &r| velocity_rule(v, gradient, r));
-            let dw = Zip::from(&w).and(&real[&velocity]).and(&dv).map_collect(|&w, &v, &r| weight_rule(w, v, r));
+                .map_collect(|&v, &gradient, &r| rules.velocity(v, gradient, r));
+            let dw = Zip::from(&w).and(&real[&velocity]).and(&dv).map_collect(|&w, &v, &r| rules.weight(w, v, r));
             bounds.insert(velocity, certain(dv));
             bounds.insert(value, certain(dw));
         }
@@ -345,7 +371,7 @@ pub(super) mod tests {
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha12Rng;
     use reference::fixed::{Coins, LayerUnits, Parameters, Tape};
-    use reference::spec::{FixedSpec, NetworkSpec, Rounding, SgdSpec};
+    use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec};
 
     const BATCH: usize = 24;
 
@@ -360,7 +386,8 @@ pub(super) mod tests {
         }
     }
 
-    /// Parameters and a batch that make every part of a network work: logits of a few units of size, both signs, live velocities.
+    /// Parameters and a batch that make every part of a network work: logits of a few units of size, both signs, live
+    /// velocities.
     pub(in crate::bound) fn inputs(spec: &TrainSpec, rng: &mut ChaCha12Rng) -> (Parameters, Batch) {
         let one = spec.fixed.one() as f64;
         let mut units = |limit: f64| (rng.random_range(-limit..limit) * one).round() as i64;

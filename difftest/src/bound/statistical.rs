@@ -1,19 +1,23 @@
 //! The statistical bound: under probabilistic rounding, what the coins do but for a stated, tiny probability.
 //!
-//! The worst-case bound ([`super::network`]) lets all coins conspire. Here the error of an element is split into D + N: |D| <= `fixed` for every outcome
-//! of the coins, and N is *sub-Gaussian*, E exp(t N) <= exp(t^2 s^2 / 2) for every t, with s the `deviation`. Then |error| <= `fixed` + k s but for
-//! probability 2 exp(-k^2 / 2) (Chernoff). [`factor`] chooses k so that the sum over all elements of a run stays below 2^-40 (union bound, which needs
-//! no independence). The smaller of both bounds is taken; where `fixed` alone reaches the worst case, that is used and s = 0.
+//! The worst-case bound ([`super::network`]) lets all coins conspire. Here the error of an element is split into D + N:
+//! |D| <= `fixed` for every outcome of the coins, and N is *sub-Gaussian*, E exp(t N) <= exp(t^2 s^2 / 2) for every t,
+//! with s the `deviation`. Then |error| <= `fixed` + k s but for probability 2 exp(-k^2 / 2) (Chernoff). [`factor`]
+//! chooses k so that the sum over all elements of a run stays below 2^-40 (union bound, which needs no independence).
+//! The smaller of both bounds is taken; where `fixed` alone reaches the worst case, that is used and s = 0.
 //!
 //! # Which independence is used
-//! A truncation returns V / 2^s + xi units with xi = c - (V mod 2^s) / 2^s. Given V, and all that was computed before V, the coin c is 1 with
-//! probability exactly (V mod 2^s) / 2^s, because it compares V with a fresh uniform mask; the masks of different elements are independent. So
-//! 1. given everything computed before it, xi has mean 0 and a range of width 1: sub-Gaussian with s = 1/2 (Hoeffding's lemma);
+//! A truncation returns V / 2^s + xi units with xi = c - (V mod 2^s) / 2^s. Given V, and all that was computed before
+//! V, the coin c is 1 with probability exactly (V mod 2^s) / 2^s, because it compares V with a fresh uniform mask; the
+//! masks of different elements are independent. So
+//! 1. given everything computed before it, xi has mean 0 and a range of width 1: sub-Gaussian with s = 1/2 (Hoeffding's
+//!    lemma);
 //! 2. given everything computed before a truncation, its elements' coins are independent;
-//! 3. parameters are opened before a step, so forward, head and backward of one row use no coin of another row: rows are independent.
+//! 3. parameters are opened before a step, so forward, head and backward of one row use no coin of another row: rows
+//!    are independent.
 //!
-//! Nothing is assumed of V mod 2^s, nor of the dependence between elements that share coins. Masks come from a cipher's streams, for which uniform is
-//! the usual assumption.
+//! Nothing is assumed of V mod 2^s, nor of the dependence between elements that share coins. Masks come from a cipher's
+//! streams, for which uniform is the usual assumption.
 //!
 //! # Rules
 //! With h = 1/2 unit, and T_a a bound on a coefficient a that holds for all earlier coins:
@@ -25,7 +29,8 @@
 //! | parts of different rows | sqrt(sum s^2) | independent |
 //! | anything else | sum \|a\| s | Hoelder: sub-Gaussian deviations obey the triangle inequality |
 //!
-//! Every tensor keeps two deviations, `fresh` (the coins of its own last truncation) and `inherited`. With g the f64 term of [`super::network`]:
+//! Every tensor keeps two deviations, `fresh` (the coins of its own last truncation) and `inherited`. With g the f64
+//! term of [`super::network`]:
 //!
 //! | operation | fixed | deviation |
 //! | --- | --- | --- |
@@ -36,20 +41,23 @@
 //! | db | column sums | square root of the sums of squares |
 //! | V, W | encodings + c D_dW + g | sqrt((c s_dW)^2 + h^2 for each truncation) |
 //!
-//! *Heads.* The result is a smooth function F of the logits in the row's box (a row with an undecided comparison takes the worst case). With e the
-//! logits' errors, F(x + e) - F(x) = J e + R: J at the f64 logits, so fixed \|J\| D_x, inherited \|J\| s_x; R is deterministic:
-//! * p = softmax(x): J_ij = p_i (d_ij - p_j); |R| <= 3 p_i max |e|^2, since p's second derivatives, p_i ((d_ij - p_j) (d_ik - p_k) - p_j (d_jk - p_k)), sum
-//!   to at most p_i (4 (1 - p_i)^2 + 2 (1 - p_i^2)) <= 6 p_i in absolute value.
-//!   exp(d_j) is off by eta_j = delta_j + coin, and v_i / S by (eta_i - p_i sum eta) / (S + sum eta): coefficients (d_ij - p_i) / S, known before
-//!   these coins, and a remainder of at most (sum of coefficients times |eta|) (sum |eta|) / S.
+//! *Heads.* The result is a smooth function F of the logits in the row's box (a row with an undecided comparison takes
+//! the worst case). With e the logits' errors, F(x + e) - F(x) = J e + R: J at the f64 logits, so fixed \|J\| D_x,
+//! inherited \|J\| s_x; R is deterministic:
+//! * p = softmax(x): J_ij = p_i (d_ij - p_j); |R| <= 3 p_i max |e|^2, since p's second derivatives, p_i ((d_ij - p_j)
+//!   (d_ik - p_k) - p_j (d_jk - p_k)), sum to at most p_i (4 (1 - p_i)^2 + 2 (1 - p_i^2)) <= 6 p_i in absolute value.
+//!   exp(d_j) is off by eta_j = delta_j + coin, and v_i / S by (eta_i - p_i sum eta) / (S + sum eta): coefficients
+//!   (d_ij - p_i) / S, known before these coins, and a remainder of at most (sum of coefficients times |eta|) (sum
+//!   |eta|) / S.
 //! * q = x_i / S: J_ij = (d_ij - q_i) / S over the A positive logits; |R| <= (A + q_i A^2) max |e|^2 / S^2.
-//! * 1 / T: -1/T^2 for each term; |R| <= r_T^2 / (T^2 inf T), r_T the worst case of T; 1/T - 1/z likewise, with 1/z^2 - 1/T^2 for the true logit.
-//!   The coin of 1/T is one for all classes of a row, so it counts as inherited: weights of one sign add it up, and only Hoelder's rule allows for that.
+//! * 1 / T: -1/T^2 for each term; |R| <= r_T^2 / (T^2 inf T), r_T the worst case of T; 1/T - 1/z likewise, with 1/z^2 -
+//!   1/T^2 for the true logit. The coin of 1/T is one for all classes of a row, so it counts as inherited: weights of
+//!   one sign add it up, and only Hoelder's rule allows for that.
 //!
 //! Everything inside exp and the inverse but the last truncation counts as fixed: it is relative, below 2^-19.
 //!
-//! Sources: Hoeffding (1963), *Probability inequalities for sums of bounded random variables*; Azuma (1967); Vershynin, *High-Dimensional
-//! Probability*, section 2.5.
+//! Sources: Hoeffding (1963), *Probability inequalities for sums of bounded random variables*; Azuma (1967); Vershynin,
+//! *High-Dimensional Probability*, section 2.5.
 
 use super::head::{Decision, HeadRules};
 use super::interval::Interval;
@@ -58,7 +66,7 @@ use super::{Errors, encoding, gamma};
 use crate::side::Tensors;
 use ndarray::{Array2, ArrayView2, Axis, Zip};
 use reference::fixed::LayerValues;
-use reference::spec::{Head, ProbePoint, Rounding, SpecError, TrainSpec};
+use reference::spec::{Head, HeadPoint, ParameterPoints, ProbePoint, Rounding, SpecError, TrainSpec};
 use std::collections::BTreeMap;
 
 /// log2 of the probability, over the coins of a whole run, that any element leaves its statistical bound by chance.
@@ -132,8 +140,8 @@ fn radius(fixed: &Array2<f64>, squared: &Array2<f64>, worst: &Array2<f64>, facto
     })
 }
 
-/// Statistical radii of a step whose worst-case bounds are `worst`, each to be kept with `factor` deviations; `None` under nearest rounding,
-/// which has no coins.
+/// Statistical radii of a step whose worst-case bounds are `worst`, each to be kept with `factor` deviations; `None`
+/// under nearest rounding, which has no coins.
 ///
 /// # Errors
 /// The optimiser's constants cannot be encoded.
@@ -152,88 +160,159 @@ pub fn step(
     if spec.rounding != Rounding::Probabilistic {
         return Ok(None);
     }
-    let errors = Errors::new(spec.rounding, spec.fixed);
-    let coin = errors.unit / 2.0;
-    let layers = start.len();
-    let radius_of = |point: &ProbePoint| &worst[point].radius;
-    let magnitude: Vec<_> = start.iter().map(|l| l.weights.mapv(f64::abs)).collect();
-    let mut radii = Radii::new();
-
-    // (|X|, split, worst case) of every layer's input.
-    let mut data = Split::zero(x.dim());
-    data.fixed.fill(if spec.fixed.fraction_bits >= 8 { 0.0 } else { errors.encode });
-    let mut inputs = vec![(x.mapv(f64::abs), data)];
-    for l in 1..=layers {
-        let (x_abs, input) = &inputs[l - 1];
-        let mut z = input.product(magnitude[l - 1].view(), coin);
-        let point = if l == layers { ProbePoint::Logits } else { ProbePoint::PreActivation(l) };
-        if l == 1 && spec.fixed.fraction_bits >= 8 {
-            // All but one truncation of the worst case is f64's own.
-            z.fixed = radius_of(&point).mapv(|r| (r - errors.truncate).max(0.0) + 4.0 * f64::EPSILON * r);
-        } else {
-            let g = gamma(x_abs.ncols() + 2);
-            let bias = start[l - 1].bias.mapv(|b| g * b.abs());
-            z.fixed += &(x_abs.dot(&magnitude[l - 1]) * g);
-            z.fixed += &bias;
-        }
-        radii.insert(point, z.radius(radius_of(&point), factor));
-        if l < layers {
-            let (pre, after) = (ProbePoint::PreActivation(l), ProbePoint::Activation(l));
-            let active = z.masked(&real[&pre], radius_of(&pre), radius_of(&after));
-            radii.insert(after, active.radius(radius_of(&after), factor));
-            inputs.push((real[&after].mapv(f64::abs), active));
-        } else {
-            inputs.push((Array2::zeros((0, 0)), z));
-        }
-    }
-    let logits = inputs.pop().expect("pushed above").1;
-
-    let mut g = head(spec, labels, real, &logits, worst);
-    let mut gradient = ProbePoint::HeadGradient;
-    radii.insert(gradient, g.radius(radius_of(&gradient), factor));
-    let mut updates = Vec::new();
-    for l in (1..=layers).rev() {
-        let (x_abs, input) = &inputs[l - 1];
-        let g_abs = real[&gradient].mapv(f64::abs);
-        let rounding = gamma(x.nrows() + 2);
-        let g_fixed = &g.fixed + &(&g_abs * rounding);
-        let g_squared = g.squared();
-        let mut dw_fixed = x_abs.t().dot(&g_fixed);
-        let mut dw_deviation = x_abs.mapv(|v| v * v).t().dot(&g_squared).mapv(f64::sqrt);
-        let exact_input = l == 1 && spec.fixed.fraction_bits >= 8;
-        if !exact_input {
-            let r_x = if l == 1 { &input.fixed } else { radius_of(&ProbePoint::Activation(l - 1)) };
-            dw_fixed += &input.fixed.t().dot(&g_abs);
-            dw_fixed += &r_x.t().dot(radius_of(&gradient));
-            dw_deviation += &input.squared().t().dot(&g_abs.mapv(|v| v * v)).mapv(f64::sqrt);
-        }
-        let row = |t: &Array2<f64>| t.sum_axis(Axis(0)).insert_axis(Axis(0));
-        updates.push((l, (dw_fixed, dw_deviation.mapv(|s| s * s)), (row(&g_fixed), row(&g_squared))));
-        if l > 1 {
-            let below = ProbePoint::ActivationGradient(l - 1);
-            let pre = ProbePoint::PreActivation(l - 1);
-            let mut next = g.product(magnitude[l - 1].t(), coin);
-            next.fixed += &(g_abs.dot(&magnitude[l - 1].t()) * gamma(g_abs.ncols() + 2));
-            g = next.masked(&real[&pre], radius_of(&pre), radius_of(&below));
-            radii.insert(below, g.radius(radius_of(&below), factor));
-            gradient = below;
-        }
-    }
-    for (l, weights, biases) in updates {
+    let mut walk = Walk::new(spec, start, real, worst, factor);
+    let (inputs, logits) = walk.forward(x);
+    let head = head(spec, labels, real, &logits, worst);
+    let gradients = walk.backward(&inputs, head);
+    let Walk { mut radii, .. } = walk;
+    for (l, weights, biases) in gradients {
         let layer = &start[l - 1];
         let row = |v: &ndarray::Array1<f64>| v.clone().insert_axis(Axis(0));
-        let w = (ProbePoint::WeightGradient(l), ProbePoint::WeightVelocity(l), ProbePoint::Weights(l));
-        let b = (ProbePoint::BiasGradient(l), ProbePoint::BiasVelocity(l), ProbePoint::Bias(l));
+        let (w, b) = (ParameterPoints::weights(l), ParameterPoints::bias(l));
         update(spec, w, (&layer.weight_velocity, &layer.weights), weights, (real, worst, factor), &mut radii)?;
         update(spec, b, (&row(&layer.bias_velocity), &row(&layer.bias)), biases, (real, worst, factor), &mut radii)?;
     }
     Ok(Some(radii))
 }
 
+/// Magnitudes of a layer's input, (batch, in), real, and its error.
+type Input = (Array2<f64>, Split);
+
+/// `fixed` and the square of the deviation of every element of a gradient.
+type Sum = (Array2<f64>, Array2<f64>);
+
+/// A walk through the layers of one step.
+struct Walk<'a> {
+    spec: &'a TrainSpec,
+    start: &'a [LayerValues],
+    real: &'a Tensors<f64>,
+    worst: &'a Bounds,
+    /// Deviations that each element keeps.
+    factor: f64,
+    errors: Errors,
+    /// Deviation of one coin, real.
+    coin: f64,
+    /// Magnitudes of the weights of every layer.
+    magnitude: Vec<Array2<f64>>,
+    radii: Radii,
+}
+
+impl<'a> Walk<'a> {
+    fn new(
+        spec: &'a TrainSpec,
+        start: &'a [LayerValues],
+        real: &'a Tensors<f64>,
+        worst: &'a Bounds,
+        factor: f64,
+    ) -> Self {
+        let errors = Errors::new(spec.rounding, spec.fixed);
+        let magnitude = start.iter().map(|l| l.weights.mapv(f64::abs)).collect();
+        let coin = errors.unit / 2.0;
+        Walk { spec, start, real, worst, factor, errors, coin, magnitude, radii: Radii::new() }
+    }
+
+    /// The worst case of a tensor.
+    fn worst(&self, point: ProbePoint) -> &'a Array2<f64> {
+        &self.worst[&point].radius
+    }
+
+    /// Keeps the radii of a tensor.
+    fn keep(&mut self, point: ProbePoint, error: &Split) {
+        let radius = error.radius(self.worst(point), self.factor);
+        self.radii.insert(point, radius);
+    }
+
+    /// Whether the pixels are exact.
+    fn exact_pixels(&self) -> bool {
+        self.spec.fixed.fraction_bits >= 8
+    }
+
+    /// Forward: the input of every layer, and the logits.
+    fn forward(&mut self, x: &Array2<f64>) -> (Vec<Input>, Split) {
+        let layers = self.start.len();
+        let mut data = Split::zero(x.dim());
+        data.fixed.fill(if self.exact_pixels() { 0.0 } else { self.errors.encode });
+        let mut inputs = vec![(x.mapv(f64::abs), data)];
+        for l in 1..layers {
+            let z = self.pre_activation(l, &inputs[l - 1]);
+            let (pre, after) = (ProbePoint::PreActivation(l), ProbePoint::Activation(l));
+            self.keep(pre, &z);
+            let active = z.masked(&self.real[&pre], self.worst(pre), self.worst(after));
+            self.keep(after, &active);
+            inputs.push((self.real[&after].mapv(f64::abs), active));
+        }
+        let logits = self.pre_activation(layers, &inputs[layers - 1]);
+        self.keep(ProbePoint::Logits, &logits);
+        (inputs, logits)
+    }
+
+    /// The pre-activations of layer `l`, those of the last layer being the logits.
+    fn pre_activation(&self, l: usize, (x_abs, input): &Input) -> Split {
+        let magnitude = &self.magnitude[l - 1];
+        let mut z = input.product(magnitude.view(), self.coin);
+        if l == 1 && self.exact_pixels() {
+            let point = if l == self.start.len() { ProbePoint::Logits } else { ProbePoint::PreActivation(l) };
+            // All but one truncation of the worst case is f64's own.
+            let own = |r: f64| (r - self.errors.truncate).max(0.0) + 4.0 * f64::EPSILON * r;
+            z.fixed = self.worst(point).mapv(own);
+        } else {
+            let g = gamma(x_abs.ncols() + 2);
+            let bias = self.start[l - 1].bias.mapv(|b| g * b.abs());
+            z.fixed += &(x_abs.dot(magnitude) * g);
+            z.fixed += &bias;
+        }
+        z
+    }
+
+    /// Backward, from the head's gradient `g`: the gradients of weights and biases of every layer, last layer first.
+    fn backward(&mut self, inputs: &[Input], mut g: Split) -> Vec<(usize, Sum, Sum)> {
+        let mut gradient = ProbePoint::HeadGradient;
+        self.keep(gradient, &g);
+        let mut sums = Vec::new();
+        for l in (1..=self.start.len()).rev() {
+            let g_abs = self.real[&gradient].mapv(f64::abs);
+            let (weights, biases) = self.gradients(l, &inputs[l - 1], &g, (gradient, &g_abs));
+            sums.push((l, weights, biases));
+            if l > 1 {
+                let (below, pre) = (ProbePoint::ActivationGradient(l - 1), ProbePoint::PreActivation(l - 1));
+                let transposed = self.magnitude[l - 1].t();
+                let mut next = g.product(transposed, self.coin);
+                next.fixed += &(g_abs.dot(&transposed) * gamma(g_abs.ncols() + 2));
+                g = next.masked(&self.real[&pre], self.worst(pre), self.worst(below));
+                self.keep(below, &g);
+                gradient = below;
+            }
+        }
+        sums
+    }
+
+    /// The gradients of weights and biases of layer `l` from `g`, the gradient of its output.
+    fn gradients(
+        &self,
+        l: usize,
+        (x_abs, input): &Input,
+        g: &Split,
+        (gradient, g_abs): (ProbePoint, &Array2<f64>),
+    ) -> (Sum, Sum) {
+        let g_fixed = &g.fixed + &(g_abs * gamma(x_abs.nrows() + 2));
+        let g_squared = g.squared();
+        let mut dw_fixed = x_abs.t().dot(&g_fixed);
+        let mut dw_deviation = x_abs.mapv(|v| v * v).t().dot(&g_squared).mapv(f64::sqrt);
+        if l > 1 || !self.exact_pixels() {
+            let r_x = if l == 1 { &input.fixed } else { self.worst(ProbePoint::Activation(l - 1)) };
+            dw_fixed += &input.fixed.t().dot(g_abs);
+            dw_fixed += &r_x.t().dot(self.worst(gradient));
+            dw_deviation += &input.squared().t().dot(&g_abs.mapv(|v| v * v)).mapv(f64::sqrt);
+        }
+        let row = |t: &Array2<f64>| t.sum_axis(Axis(0)).insert_axis(Axis(0));
+        ((dw_fixed, dw_deviation.mapv(|s| s * s)), (row(&g_fixed), row(&g_squared)))
+    }
+}
+
 /// Gradient, velocity and value of one tensor.
 fn update(
     spec: &TrainSpec,
-    (gradient, velocity, value): (ProbePoint, ProbePoint, ProbePoint),
+    ParameterPoints { gradient, velocity, value }: ParameterPoints,
     (v, w): (&Array2<f64>, &Array2<f64>),
     (fixed, squared): (Array2<f64>, Array2<f64>),
     (real, worst, factor): (&Tensors<f64>, &Bounds, f64),
@@ -322,12 +401,14 @@ impl Logits<'_> {
             return None;
         }
         let row = rules.enclose(&boxes, self.label, &decisions)?;
+        let of = |point| row.of(&ProbePoint::Head(point));
+        let (quotient, sum) = (of(HeadPoint::Quotient), of(HeadPoint::Sum)[0]);
         let coin = rules.errors.unit / 2.0;
         Some(match spec.head {
-            Head::Softmax => self.softmax(spec, rules, &row.quotient, row.sum[0].lo, coin),
-            Head::ReluGrad => self.relu_grad(rules, &decisions, &row.quotient, row.sum[0].lo, coin),
+            Head::Softmax => self.softmax(spec, rules, quotient, sum.lo, coin),
+            Head::ReluGrad => self.relu_grad(rules, &decisions, quotient, sum.lo, coin),
             Head::ReluProb | Head::ReluProbCut | Head::ReluEps => {
-                self.relu_ratio(spec, rules, &decisions, row.sum[0].lo, coin)
+                self.relu_ratio(spec, rules, &decisions, sum.lo, coin)
             }
         })
     }
@@ -344,7 +425,8 @@ impl Logits<'_> {
         let exp: Vec<f64> = self.x.iter().map(|x| (x - max).exp()).collect();
         let total: f64 = exp.iter().sum();
         let cut = -spec.fixed.exp_cut() as f64 * errors.unit;
-        // exp(d) <= exp(x - max + 2 spread); delta_j is what is left of its error without the last coin, eta_j all of it.
+        // exp(d) <= exp(x - max + 2 spread); delta_j is what is left of its error without the last coin, eta_j all of
+        // it.
         let (mut delta, mut eta) = (Vec::new(), Vec::new());
         for &x in self.x {
             let (d, high) = (x - max - 2.0 * spread, (x - max + 2.0 * spread).min(0.0).exp());

@@ -63,7 +63,8 @@ impl<'c> BitExact<'c> {
             let (name, found, expected) = (self.tested, b.dim(), a.dim());
             self.first.get_or_insert_with(|| {
                 format!(
-                    "FAIL bit-exact   step {step}, {point}: {name} has shape {found:?}, expected {expected:?}\n  again: {again}"
+                    "FAIL bit-exact   step {step}, {point}: {name} has shape {found:?}, expected {expected:?}\n  \
+                     again: {again}"
                 )
             });
             return;

@@ -1,9 +1,10 @@
 //! `encoding`: what all sides take from one place is what the specification promises of it.
 //!
-//! Constants, pixels, labels and initial weights are encoded once and handed to every side, so no comparison between sides can see a mistake
-//! in them. This check computes each of them a second time, by another route:
+//! Constants, pixels, labels and initial weights are encoded once and handed to every side, so no comparison between
+//! sides can see a mistake in them. This check computes each of them a second time, by another route:
 //!
-//! * constants (rate, momentum, epsilon, log2 e): against the real numbers, within the promise of [`crate::bound::encoding`];
+//! * constants (rate, momentum, epsilon, log2 e): against the real numbers, within the promise of
+//!   [`crate::bound::encoding`];
 //! * pixels and labels of every batch: against the bytes of the data set, one by one;
 //! * the order of the rows: every row once an epoch, before the last batch wraps around to the first rows;
 //! * initial weights: inside Glorot's limit and not far inside it, with biases and velocities of zero.
@@ -190,7 +191,8 @@ impl Check for Encodings<'_> {
         let summary = format!("{} constants{data} as the specification promises", self.constants);
         let failure = self.broken.map(|(place, what)| {
             format!(
-                "FAIL encoding   {place}: {what}\n  all sides are given this number, so no comparison between them can see it\n  again: {}",
+                "FAIL encoding   {place}: {what}\n  all sides are given this number, so no comparison between them can \
+                 see it\n  again: {}",
                 self.config.command("--steps 1")
             )
         });

@@ -7,7 +7,8 @@ use crate::error::Error;
 use crate::trace::Trace;
 use fixtures::Split;
 
-/// Every check of single steps, in the order of the report. `data` is the training set that the batches are taken from, if they are.
+/// Every check of single steps, in the order of the report. `data` is the training set that the batches are taken from,
+/// if they are.
 ///
 /// # Errors
 /// Constants that cannot be encoded.

@@ -49,7 +49,8 @@ impl Check for Range<'_> {
         };
         let failure = self.first.map(|(step, v)| {
             format!(
-                "FAIL range   step {step}: {v}{}\n  beyond it the ring wraps; lower --lr, stop earlier, or choose a head that keeps the logits' scale\n  again: {}",
+                "FAIL range   step {step}: {v}{}\n  beyond it the ring wraps; lower --lr, stop earlier, or choose a \
+                 head that keeps the logits' scale\n  again: {}",
                 beyond(&v),
                 self.config.command(&format!("--steps {}", step + 1))
             )

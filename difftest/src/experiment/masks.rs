@@ -1,14 +1,15 @@
 //! Whether everything that one party receives is masked by randomness that it does not hold.
 //!
-//! A protocol runs twice with the same shares and the same two streams that the receiver holds, and with another third stream. If every word
-//! sent to the receiver is masked by that stream, as the security of each protocol asks, then the differences of the two runs' words are
-//! uniform and independent, whatever the words hide:
+//! A protocol runs twice with the same shares and the same two streams that the receiver holds, and with another third
+//! stream. If every word sent to the receiver is masked by that stream, as the security of each protocol asks, then the
+//! differences of the two runs' words are uniform and independent, whatever the words hide:
 //!
 //! * a word that stays the same has no mask, or a constant one;
 //! * a bit position that is not balanced has a mask that is not uniform there;
-//! * a difference that appears twice, up to its sign, belongs to a mask that was used twice. The receiver could subtract the two words and
-//!   would see the difference of what they hide (a two-time pad). Words masked by exclusive or show it in the exclusive or, words masked by
-//!   addition or subtraction in the difference modulo 2^64, so both are looked at, over all messages to the receiver together.
+//! * a difference that appears twice, up to its sign, belongs to a mask that was used twice. The receiver could
+//!   subtract the two words and would see the difference of what they hide (a two-time pad). Words masked by exclusive
+//!   or show it in the exclusive or, words masked by addition or subtraction in the difference modulo 2^64, so both are
+//!   looked at, over all messages to the receiver together.
 
 use crate::statistics::{bit_balance, repeats};
 use secure::id::PartyId;
@@ -92,14 +93,16 @@ pub fn judge(to: PartyId, received: &[Received], threshold: f64) -> Judged {
         // One of n words is equal by chance with probability n 2^-64.
         note(equal as f64 * ((n.max(1) as f64).log2() - 64.0), &|| {
             format!(
-                "{}: {equal} of {n} words do not depend on the randomness that the receiver lacks: their mask is missing or constant",
+                "{}: {equal} of {n} words do not depend on the randomness that the receiver lacks: their mask is \
+                 missing or constant",
                 whose()
             )
         });
         let balance = bit_balance(own);
         note(balance.log2_p, &|| {
             format!(
-                "{}: bit {} changes with the randomness that the receiver lacks in {} of {n} words: the mask is not uniform there",
+                "{}: bit {} changes with the randomness that the receiver lacks in {} of {n} words: the mask is not \
+                 uniform there",
                 whose(),
                 balance.bit,
                 balance.ones

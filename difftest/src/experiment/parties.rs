@@ -3,7 +3,7 @@
 
 use crate::config::Config;
 use crate::error::Error;
-use crate::side::secure::{failed, units};
+use crate::side::secure::units;
 use ndarray::Array2;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
@@ -59,7 +59,7 @@ impl Randomness {
             // Far from the seeds of the run itself and of its second secure side.
             Some(s) => ChaCha12Rng::seed_from_u64(s.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(n)),
             None => {
-                let [a, b] = [fresh_seed().map_err(failed)?, fresh_seed().map_err(failed)?];
+                let [a, b] = [fresh_seed()?, fresh_seed()?];
                 ChaCha12Rng::from_seed([a, b].concat().try_into().expect("two seeds of 16 bytes"))
             }
         };
@@ -87,8 +87,8 @@ pub fn start(spec: &TrainSpec, parameters: &Parameters, randomness: Randomness) 
         transcript: Some(transcript.clone()),
         ..EngineConfig::new(spec.clone())
     };
-    let mut engine = Engine::start(config).map_err(failed)?;
-    engine.load(&units(parameters)).map_err(failed)?;
+    let mut engine = Engine::start(config)?;
+    engine.load(&units(parameters))?;
     Ok((engine, transcript))
 }
 

@@ -9,7 +9,7 @@ use super::parties::{self, Randomness, Rows, rows, start};
 use crate::check::Outcome;
 use crate::config::Config;
 use crate::error::Error;
-use crate::side::secure::{failed, tape, tensors};
+use crate::side::secure::{tape, tensors};
 use crate::statistics::{self, FALSE_ALARM};
 use ndarray::Array2;
 use reference::fixed::truncate::fraction;
@@ -79,7 +79,8 @@ impl Classes {
         let whole = statistics::coins(self.all());
         let (mean, deviation) = self.mean();
         let summary = format!(
-            "{} coins: mean error {mean:+.1e} +- {deviation:.0e} units, 2^{whole:.0}; least likely of {} classes 2^{:.0}; fails below 2^{threshold:.0}",
+            "{} coins: mean error {mean:+.1e} +- {deviation:.0e} units, 2^{whole:.0}; least likely of {} classes \
+             2^{:.0}; fails below 2^{threshold:.0}",
             self.all().count(),
             2 * CLASSES,
             least.0
@@ -116,7 +117,7 @@ pub fn check(config: &Config, spec: &TrainSpec, parameters: &Parameters) -> Resu
             for step in 0.. {
                 let Rows { units, labels } = rows(spec, config.seed.wrapping_add(step));
                 let flat: Vec<_> = units.iter().copied().collect();
-                let report = engine.step(&flat, &labels).map_err(failed)?;
+                let report = engine.step(&flat, &labels)?;
                 let mut coins = Coins::Observed { tape: tape(report.rounding), seen: Vec::new() };
                 if let Err(e) = model.step(&units, &labels, &mut coins, &mut |_, _| ()) {
                     let summary = format!("the coins of step {step} of the side experiment cannot be");
@@ -137,7 +138,7 @@ pub fn check(config: &Config, spec: &TrainSpec, parameters: &Parameters) -> Resu
             let (mut first, mut elements, mut what) = (None, 0, None);
             for n in 0..RUNS {
                 let (mut engine, _) = start(spec, parameters, Randomness::new(config.insecure_seed, 4 + n)?)?;
-                let report = engine.step(&flat, &labels).map_err(failed)?;
+                let report = engine.step(&flat, &labels)?;
                 if let Some(r) = report.rounding.iter().find(|r| !r.coins.is_empty()) {
                     what.get_or_insert(format!("truncation {} drew coins under nearest rounding", r.name));
                 }

@@ -37,7 +37,7 @@ impl Run {
     fn of(spec: &TrainSpec, parameters: &Parameters, rows: &Rows, randomness: Randomness) -> Result<Self, Error> {
         let (mut engine, transcript) = start(spec, parameters, randomness)?;
         let flat: Vec<_> = rows.units.iter().copied().collect();
-        let report = engine.step(&flat, &rows.labels).map_err(crate::side::secure::failed)?;
+        let report = engine.step(&flat, &rows.labels)?;
         let mut messages = transcript.take();
         // The exchange before the first is the set-up.
         messages.retain(|m| m.exchange > 0);
@@ -92,7 +92,8 @@ impl Runs {
         let a = self.first.shape();
         self.all().skip(1).map(Run::shape).find(|b| *b != a).map(|b| match a.iter().zip(&b).find(|(a, b)| a != b) {
             Some(((round, from, to, step, words), b)) => format!(
-                "round {round}: party {from} sends party {to} {words} words of {step} on one input, party {} sends party {} {} words of {} on another",
+                "round {round}: party {from} sends party {to} {words} words of {step} on one input, party {} sends \
+                 party {} {} words of {} on another",
                 b.1, b.2, b.4, b.3
             ),
             None => format!("{} messages on one input, {} on another", a.len(), b.len()),
@@ -122,13 +123,15 @@ fn judge(runs: &Runs) -> (String, Option<String>) {
     let repeats = statistics::repeats(&all);
     if repeats.log2_p < threshold {
         wrong.get_or_insert(format!(
-            "{} of {} words were sent before, with the same or other randomness; chance 2^{:.0} if they were masked afresh",
+            "{} of {} words were sent before, with the same or other randomness; chance 2^{:.0} if they were masked \
+             afresh",
             repeats.repeated, repeats.words, repeats.log2_p
         ));
     }
     let protocols: std::collections::BTreeSet<_> = first.keys().map(|(_, _, step)| step).collect();
     let summary = format!(
-        "{} messages alike on two inputs; {words} words of {} protocols masked by what their receiver lacks (least likely 2^{least:.0}, fails below 2^{threshold:.0}), {} repeated",
+        "{} messages alike on two inputs; {words} words of {} protocols masked by what their receiver lacks (least \
+         likely 2^{least:.0}, fails below 2^{threshold:.0}), {} repeated",
         runs.first.messages.len(),
         protocols.len(),
         repeats.repeated

@@ -28,14 +28,15 @@
 
 mod row;
 
+use crate::bound;
 use crate::compare::real as decoded;
 use crate::explain::origin::affects;
 use crate::side::{Batch, Tensors};
 use crate::trace::Trace;
 use ndarray::{Array2, Axis, Zip};
 use reference::fixed::{LayerValues, Monitor};
-use reference::spec::{HeadPoint, ProbePoint, SpecError, TrainSpec};
-use row::{Decisions, RowValues};
+use reference::spec::{HeadPoint, ParameterPoints, ProbePoint, SpecError, TrainSpec};
+use row::Decisions;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -169,8 +170,7 @@ impl Chain {
         integer: &Tensors<i64>,
     ) -> Result<Self, SpecError> {
         let units = spec.sgd.units(spec.fixed)?;
-        let rate = units.rate as f64 * 2f64.powi(-(units.rate_bits as i32));
-        let momentum = units.momentum as f64 * 2f64.powi(-(units.shift as i32));
+        let (rate, momentum) = (units.real_rate(), units.real_momentum());
         let off = (rate - spec.sgd.learning_rate / spec.sgd.batch as f64, momentum - spec.sgd.momentum);
         let data = batch.units.mapv(|u| decoded(u, spec.fixed.fraction_bits));
         let coded = Walk {
@@ -362,8 +362,7 @@ impl Walk<'_> {
     fn head(&self, out: &mut Tensors<f64>) {
         let (spec, near) = (self.spec, self.near);
         let logits = out[&ProbePoint::Logits].clone();
-        let points: Vec<ProbePoint> =
-            near.keys().filter(|p| matches!(p, ProbePoint::Head(_) | ProbePoint::HeadGradient)).copied().collect();
+        let points: Vec<ProbePoint> = near.keys().filter(|point| bound::row::of_head(point)).copied().collect();
         let mut tensors: Vec<_> = points.iter().map(|p| near[p].clone()).collect();
         let batch = logits.nrows();
         let coded_eps = spec.epsilon_units() as f64 / spec.fixed.one() as f64;
@@ -382,13 +381,10 @@ impl Walk<'_> {
                     continue;
                 }
             }
-            let values = RowValues::new(spec, &x, label, &decisions, !self.same_functions);
+            let values = row::values(spec, &x, label, &decisions, !self.same_functions);
             for (point, tensor) in points.iter().zip(&mut tensors) {
                 for (k, &v) in values.of(point).iter().enumerate() {
-                    // Reciprocals of S fill the first half of their tensor, those of z the second.
-                    let at =
-                        if *point == ProbePoint::Head(HeadPoint::Reciprocal) { [k * batch + row, 0] } else { [row, k] };
-                    tensor[at] = v;
+                    tensor[bound::row::place(point, batch, row, k)] = v;
                 }
             }
         }
@@ -400,20 +396,10 @@ impl Walk<'_> {
         for (l, layer) in (1..).zip(self.start) {
             let row = |v: &ndarray::Array1<f64>| v.clone().insert_axis(Axis(0));
             let tensors = [
-                (
-                    ProbePoint::WeightGradient(l),
-                    ProbePoint::WeightVelocity(l),
-                    ProbePoint::Weights(l),
-                    layer.weight_velocity.clone(),
-                ),
-                (
-                    ProbePoint::BiasGradient(l),
-                    ProbePoint::BiasVelocity(l),
-                    ProbePoint::Bias(l),
-                    row(&layer.bias_velocity),
-                ),
+                (ParameterPoints::weights(l), layer.weight_velocity.clone()),
+                (ParameterPoints::bias(l), row(&layer.bias_velocity)),
             ];
-            for (gradient, velocity, value, v) in tensors {
+            for (ParameterPoints { gradient, velocity, value }, v) in tensors {
                 let (d, d_near) = (&out[&gradient], &self.near[&gradient]);
                 // momentum' v - rate' d' as a change of momentum v - rate d.
                 let change = Zip::from(&v)

@@ -4,7 +4,7 @@
 
 use crate::compare::real;
 use crate::error::Error;
-use crate::side::real::{Real, refused};
+use crate::side::real::Real;
 use crate::side::{Batch, Tensors};
 use ndarray::{Array2, Axis};
 use reference::f64::{Network, RealHead};
@@ -92,7 +92,7 @@ impl Health {
             *largest = tensor.iter().fold(*largest, |m, &v| greater(m, value(v)));
         }
         if let Some(logits) = tensors.get(&ProbePoint::Logits) {
-            let loss = RealHead::of(spec).mean_loss(&logits.map(|&v| value(v)), labels).map_err(refused)?;
+            let loss = RealHead::of(spec).mean_loss(&logits.map(|&v| value(v)), labels)?;
             self.lose(loss);
         }
         Ok(())
@@ -124,7 +124,7 @@ impl Health {
             let dead = (l < depth).then(|| dead(&input));
             self.layers.push(Layer { layer: l, dead, vanishing: None, stuck: None, stuck_up_to: 0 });
         }
-        self.lose(network.mean_loss(&RealHead::of(spec), &rows.reals, &rows.labels).map_err(refused)?);
+        self.lose(network.mean_loss(&RealHead::of(spec), &rows.reals, &rows.labels)?);
         Ok(())
     }
 

@@ -34,10 +34,12 @@ pub enum Row {
 /// Reads the differences between the secure result and the model's:
 ///
 /// * rounding: a truncation is one unit off;
-/// * range: a truncation is off by a multiple of 2^(64 - s), or operands of large magnitude, or rows outside an interval of heights, alone go wrong;
+/// * range: a truncation is off by a multiple of 2^(64 - s), or operands of large magnitude, or rows outside an
+///   interval of heights, alone go wrong;
 /// * branch: only elements exactly at a threshold, or of a special case, go wrong;
-/// * encoding: all elements are off by one factor or one constant, or operands beside a threshold go wrong and all others by a unit at most: the
-///   threshold, or the operand, is elsewhere by less than it takes to be seen away from there;
+/// * encoding: all elements are off by one factor or one constant, or operands beside a threshold go wrong and all
+///   others by a unit at most: the threshold, or the operand, is elsewhere by less than it takes to be seen away from
+///   there;
 /// * approximation: a function is off by little everywhere;
 /// * protocol: anything else.
 pub fn infer(evidence: &Evidence, secure: &[i64], model: &[i64]) -> Cause {
@@ -124,8 +126,8 @@ fn function(
 /// Units within which a function is near its value.
 const NEAR: u64 = 64;
 
-/// Rows that must be right, and as many wrong, before their heights say anything: with 4 of 48 rows, chance puts one kind into an interval that is free of
-/// the other less than once in 4,000 times.
+/// Rows that must be right, and as many wrong, before their heights say anything: with 4 of 48 rows, chance puts one
+/// kind into an interval that is free of the other less than once in 4,000 times.
 const FEW: usize = 4;
 
 /// Whether all that differ do so by one number beyond a rounding.

@@ -3,14 +3,16 @@
 
 use super::Planted;
 use super::training::{data, spec};
-use crate::error::Error;
+use crate::error::{Error, FileKind, Malformed};
 use crate::foreign;
-use crate::trace::{TraceFile, record};
+use crate::run::record;
+use crate::trace::TraceFile;
 use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
 use reference::spec::{Head, Rounding};
 use secure::fault::Fault;
 use std::fmt::Write;
+use std::path::Path;
 
 /// What the files of one fault said.
 #[derive(Debug, Clone)]
@@ -86,8 +88,9 @@ pub fn judge(fault: Fault) -> Result<Row, Error> {
             continue;
         };
         // Through the bytes of a file and back.
-        let bytes = trace.bytes(false).map_err(Error::Usage)?;
-        let report = TraceFile::parse(&bytes).and_then(|t| foreign::judge(&t)).map_err(Error::Usage)?;
+        let refuse = |what: String| Malformed::new(FileKind::Trace, Path::new(&name), what);
+        let bytes = trace.bytes(false).map_err(refuse)?;
+        let report = TraceFile::parse(&bytes).and_then(|t| foreign::judge(&t)).map_err(refuse)?;
         if let Some(first) = report.first_fault() {
             let cause = first.causes.first().map_or("unknown", |c| c.name);
             row.found = Some((name, format!("{}: {}", first.operation, first.tensor), cause.into()));

@@ -2,13 +2,15 @@
 //!
 //! * `protocol-error`: a party refused a message or stopped;
 //! * `replicas`: the two copies of a share component differ;
-//! * `bit-exact`: the opened results are not those of the integer model under the recorded coins, or the model refuses the coins;
-//! * `transcript`: what a party receives is not masked by randomness that it does not know; words repeat within a run; sizes follow the data.
+//! * `bit-exact`: the opened results are not those of the integer model under the recorded coins, or the model refuses
+//!   the coins;
+//! * `transcript`: what a party receives is not masked by randomness that it does not know; words repeat within a run;
+//!   sizes follow the data.
 //!
-//! For each receiver the case runs again with the same shares and the same two streams that the receiver holds, and another third stream. If every
-//! message to it is masked by that stream, as the security of each protocol asks, the differences of the two runs' messages are uniform and
-//! never repeat, whatever they hide ([`masks`]). That finds masks that are missing, constant, short or reused, even where the hidden share is
-//! itself random.
+//! For each receiver the case runs again with the same shares and the same two streams that the receiver holds, and
+//! another third stream. If every message to it is masked by that stream, as the security of each protocol asks, the
+//! differences of the two runs' messages are uniform and never repeat, whatever they hide ([`masks`]). That finds masks
+//! that are missing, constant, short or reused, even where the hidden share is itself random.
 
 use super::world::{Output, Run, open, run};
 use crate::experiment::masks::{self, Words};
@@ -50,7 +52,8 @@ pub struct Lab {
     pub words: u64,
 }
 
-/// Statistical tests of one battery are fewer than 2^12, so that each may fail by chance once in 2^52 and the battery once in 2^40.
+/// Statistical tests of one battery are fewer than 2^12, so that each may fail by chance once in 2^52 and the battery
+/// once in 2^40.
 pub const ALARM: f64 = crate::statistics::FALSE_ALARM - 12.0;
 
 impl Lab {
@@ -152,7 +155,8 @@ impl Lab {
         }
     }
 
-    /// `again`: the same shares for receivers 0, 1 and 2, each with another stream that it does not hold; then shares of other values.
+    /// `again`: the same shares for receivers 0, 1 and 2, each with another stream that it does not hold; then shares
+    /// of other values.
     fn transcripts(&mut self, place: &'static str, what: &str, first: &Run, again: &[Run; 4]) {
         let shape = |r: &Run| -> Vec<_> {
             let mut all: Vec<_> = r.messages.iter().map(|m| (m.exchange, m.from, m.to, m.words.len())).collect();

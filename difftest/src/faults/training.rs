@@ -149,7 +149,8 @@ pub fn varied(seed: u64) -> Result<Option<Finding>, Error> {
     first_failure(spec, 1 + seed as usize / 10 % 3, seed, &data)
 }
 
-/// An epoch and a bit on data that stay shared, nearest rounding, no probes: the weights at the end are the integer model's.
+/// An epoch and a bit on data that stay shared, nearest rounding, no probes: the weights at the end are the integer
+/// model's.
 ///
 /// # Errors
 /// A harness that cannot run.

@@ -34,7 +34,8 @@ pub struct Run {
     pub messages: Vec<Message>,
 }
 
-/// Runs `program` as three parties: with the streams 0, 1, 2 of `seeds`, or after a set-up with randomness from the operating system.
+/// Runs `program` as three parties: with the streams 0, 1, 2 of `seeds`, or after a set-up with randomness from the
+/// operating system.
 ///
 /// # Errors
 /// The first party's error that is not only another one's absence; a party that panicked is named.

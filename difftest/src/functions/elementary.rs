@@ -53,7 +53,8 @@ impl Function {
         }
     }
 
-    /// result - exact, units. f64 is exact to 2^-20 units here: values are below 2^33, and those near it have errors of tens of units.
+    /// result - exact, units. f64 is exact to 2^-20 units here: values are below 2^33, and those near it have errors of
+    /// tens of units.
     fn error(self, f: u32, (x, s): Input, result: i64) -> f64 {
         let unit = 2f64.powi(-(f as i32));
         match self {

@@ -7,7 +7,6 @@ use crate::check::Outcome;
 use crate::compare::real;
 use crate::error::Error;
 use crate::run::head::HeadTrace;
-use crate::side::real::refused;
 use ndarray::Array2;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
@@ -152,12 +151,13 @@ fn judge(
         let decisions = rules.decide(&x, &boxes);
         let branches = rules.branches(&boxes, label, &decisions);
         let own = real_rules.at_point(&x, label);
-        let exact = head.gradient(&x, label).map_err(refused)?;
+        let exact = head.gradient(&x, label)?;
         let agrees = branches.iter().any(|b| b.gradient.iter().zip(g).all(|(i, &g)| i.contains(real(g, f))));
         for k in 0..classes {
             let (hull, own) =
                 (branches.iter().fold(branches[0].gradient[k], |h, b| h.hull(b.gradient[k])), own.gradient[k]);
-            // eps is encoded rounding up: a logit between eps and its encoding is above the one and not above the other.
+            // eps is encoded rounding up: a logit between eps and its encoding is above the one and not above the
+            // other.
             let apart = hull.lo > own.hi || own.lo > hull.hi;
             if agrees && apart && decisions.contains(&Decision::Either) {
                 tally.ambiguous += u64::from(fair);
@@ -189,8 +189,8 @@ pub fn rows(scope: &Scope) -> Result<Vec<Row>, Error> {
     Ok(rows)
 }
 
-/// Evaluates a sample of every head by the three parties: gradient, probabilities and loss, i.e. every function of the table, must be the integer
-/// model's on the same coins, bit for bit.
+/// Evaluates a sample of every head by the three parties: gradient, probabilities and loss, i.e. every function of the
+/// table, must be the integer model's on the same coins, bit for bit.
 ///
 /// # Errors
 /// A side that cannot go on.

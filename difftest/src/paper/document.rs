@@ -9,7 +9,7 @@ use super::compared::{Compared, Mean, pooled};
 use super::explain::explained;
 use super::table1::{self, Checkpoints};
 use super::{table2, train};
-use crate::error::Error;
+use crate::error::{CellError, Error};
 use reference::spec::Rounding;
 use std::fmt::Write;
 
@@ -415,9 +415,7 @@ fn text_figures(out: &mut String) {
 /// # Errors
 /// A text without the two markers, each on its own line, in order.
 pub fn replaced(text: &str, tables: &str) -> Result<String, Error> {
-    let (before, after) = split(text).ok_or_else(|| {
-        Error::Usage(format!("there are no lines {BEGIN} and {END} between which the table could go; add them"))
-    })?;
+    let (before, after) = split(text).ok_or(CellError::NoMarkers { begin: BEGIN, end: END })?;
     Ok(format!("{before}\n{}\n\n{after}", tables.trim()))
 }
 

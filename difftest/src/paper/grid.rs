@@ -4,7 +4,7 @@ use super::cell::{Cell, Id, Setup, Side};
 use super::side::Data;
 use super::store::Store;
 use super::train::{self, Event};
-use crate::error::Error;
+use crate::error::{CellError, Error};
 use reference::spec::{Head, Rounding};
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -84,10 +84,7 @@ pub fn missing(ids: &[Id], setup: &Setup, store: &Store, resume: bool) -> Result
             None => missing.push(id.clone()),
             Some(_) if resume => {}
             Some(_) => {
-                return Err(Error::Usage(format!(
-                    "{id} is finished in {}; give --resume to keep what is there, or another --out",
-                    store.dir().display()
-                )));
+                return Err(CellError::Finished { id: id.to_string(), folder: store.dir().into() }.into());
             }
         }
     }
@@ -138,11 +135,7 @@ pub fn run(
             // The system gives no thread beside this one, or there is nothing to do.
             return work();
         }
-        threads.into_iter().try_for_each(|t| {
-            t.join().unwrap_or_else(|_| {
-                Err(Error::Usage("a cell ended with an internal error; report it, with the lines above".into()))
-            })
-        })
+        threads.into_iter().try_for_each(|t| t.join().unwrap_or_else(|_| Err(CellError::Panicked.into())))
     })
 }
 

@@ -7,7 +7,7 @@ use super::cell::{self, Attempt, Cell, Cost, Epoch, Id, MAX_BYTES, SCHEMA, Setup
 use super::machine::{self, Machine};
 use super::result;
 use crate::check::divergence::Verdict;
-use crate::error::Error;
+use crate::error::{Error, FileKind, Malformed};
 use crate::input;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -84,7 +84,7 @@ impl Record {
                 rows.join(",\n")
             ))
         };
-        write().map_err(|e| Error::Usage(format!("these results cannot be written as JSON: {e}")))
+        write().map_err(Error::json("the record of results"))
     }
 
     /// Setup and cells of a file; their sketches are empty.
@@ -100,9 +100,7 @@ impl Record {
     /// # Errors
     /// Those of [`read`](Self::read).
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<(Setup, Vec<Cell>), Error> {
-        let refuse = |what: String| {
-            Error::Usage(format!("{}: {what}; write it with difftest paper table DIR --save FILE", path.display()))
-        };
+        let refuse = |what: String| Error::from(Malformed::new(FileKind::Record, path, what));
         let record: Record =
             serde_json::from_slice(bytes).map_err(|e| refuse(format!("no record of results ({e})")))?;
         if !cell::readable(record.schema) {

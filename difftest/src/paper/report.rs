@@ -13,7 +13,7 @@ use std::path::Path;
 /// # Errors
 /// Names the file.
 pub fn write(found: &Findings, dir: &Path) -> Result<(), Error> {
-    let json = serde_json::to_string_pretty(found).map_err(|e| Error::Usage(format!("report.json: {e}")))?;
+    let json = serde_json::to_string_pretty(found).map_err(Error::json("report.json"))?;
     output::write(&dir.join("report.json"), (json + "\n").as_bytes())?;
     let rates: Vec<_> = found.sides.iter().flat_map(|r| &r.rates).collect();
     for (name, text) in [

@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::generate;
 use crate::side::Trains;
 use crate::side::integer::Integer as IntegerSide;
-use crate::side::real::{Real as RealSide, refused};
-use crate::side::secure::{Secure, failed};
+use crate::side::real::Real as RealSide;
+use crate::side::secure::Secure;
 use crate::side::{Batch, Opens, Side as _, Tensors};
 use fixtures::{Dataset, Split};
 use ndarray::Array2;
@@ -140,7 +140,7 @@ pub fn start<'d>(id: &Id, spec: &TrainSpec, data: &'d Data) -> Result<Box<dyn Tr
         Side::Real => {
             let layers =
                 start.decode(spec.fixed, &spec.sgd).into_iter().map(|l| Layer::at_rest(l.weights, l.bias)).collect();
-            Box::new(Real { network: Network::new(layers).map_err(refused)?, spec: spec.clone(), data })
+            Box::new(Real { network: Network::new(layers)?, spec: spec.clone(), data })
         }
         Side::Integer => {
             let mut model = Fixed::new(spec.clone())?;
@@ -357,14 +357,14 @@ impl Trainee for Real<'_> {
             look.labels.clone_from(&batch.labels);
             let start = Instant::now();
             let mut probe = |point, tensor: &Array2<f64>| look.tensor(point, tensor, |v| v);
-            self.network.step(&self.spec, &batch.reals, &batch.labels, &mut probe).map_err(refused)?;
+            self.network.step(&self.spec, &batch.reals, &batch.labels, &mut probe)?;
             look.step(start);
         }
         Ok(())
     }
 
     fn correct(&mut self) -> Result<usize, Error> {
-        let predicted = self.network.predict(&self.data.test.reals).map_err(refused)?;
+        let predicted = self.network.predict(&self.data.test.reals)?;
         Ok(predicted.iter().zip(&self.data.test.labels).filter(|(p, l)| p == l).count())
     }
 
@@ -472,7 +472,7 @@ struct Shared<'d> {
 impl Trainee for Shared<'_> {
     fn train(&mut self, batches: &[Vec<u32>], look: &mut Look) -> Result<(), Error> {
         let (start, before) = (Instant::now(), machine::Spent::now());
-        let spent = self.secure.engine().train(batches).map_err(failed)?;
+        let spent = self.secure.engine().train(batches)?;
         look.epoch.seconds += start.elapsed().as_secs_f64();
         if let (Some(before), Some(after)) = (before, machine::Spent::now()) {
             let (own, other) = after.since(before);
@@ -496,7 +496,7 @@ impl Trainee for Shared<'_> {
     fn correct(&mut self) -> Result<usize, Error> {
         let test = &self.data.test;
         let x = test.units.as_slice().unwrap_or_default();
-        self.secure.engine().count_correct(x, &test.labels).map_err(failed)
+        Ok(self.secure.engine().count_correct(x, &test.labels)?)
     }
 
     fn weights(&mut self) -> Result<Vec<LayerValues>, Error> {

@@ -2,7 +2,7 @@
 
 use super::cell::{self, Cell, Id, MAX_BYTES, SCHEMA, Setup};
 use super::record::Record;
-use crate::error::Error;
+use crate::error::{CellError, Error, FileKind, Malformed};
 use crate::input;
 use crate::output;
 use std::fs;
@@ -33,7 +33,7 @@ impl Store {
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let cells = dir.join("cells");
         if !cells.is_dir() {
-            return Err(Error::Usage(format!("{} is no folder of cells; give the --out of a run", cells.display())));
+            return Err(CellError::NoFolder(cells).into());
         }
         Ok(Store { dir: dir.into() })
     }
@@ -56,7 +56,7 @@ impl Store {
     /// # Errors
     /// Names the file.
     pub fn save(&self, cell: &Cell) -> Result<(), Error> {
-        let text = serde_json::to_vec(cell).map_err(|e| Error::Usage(format!("{}: {e}", cell.id)))?;
+        let text = serde_json::to_vec(cell).map_err(Error::json(cell.id.to_string()))?;
         output::write(&self.path(&cell.id), &text)
     }
 
@@ -67,11 +67,7 @@ impl Store {
     pub fn refuse_others(&self, setup: &Setup) -> Result<(), Error> {
         let Some((theirs, cells)) = self.all()? else { return Ok(()) };
         let Some(what) = setup.difference(&theirs) else { return Ok(()) };
-        let first = self.path(&cells[0].id);
-        Err(Error::Usage(format!(
-            "{}: this cell was run with another setup ({what}); use the same flags and data, or another --out",
-            first.display()
-        )))
+        Err(CellError::OtherSetup { path: self.path(&cells[0].id), difference: what }.into())
     }
 
     /// A finished cell, if it is there.
@@ -90,10 +86,7 @@ impl Store {
         let cell = parse(&path, &input::bytes(&path, MAX_BYTES)?)?;
         match setup.difference(&cell.setup) {
             None => Ok(Some(cell)),
-            Some(what) => Err(Error::Usage(format!(
-                "{}: this cell was run with another setup ({what}); use the same flags and data, or another --out",
-                path.display()
-            ))),
+            Some(difference) => Err(CellError::OtherSetup { path, difference }.into()),
         }
     }
 
@@ -112,18 +105,13 @@ impl Store {
         }
         cells.sort_by_key(|c: &Cell| c.id.order());
         if let Some(pair) = cells.windows(2).find(|pair| pair[0].id == pair[1].id) {
-            let id = &pair[0].id;
-            return Err(Error::Usage(format!("{}: two files hold cell {id}; delete one of them", dir.display())));
+            return Err(CellError::Twice { folder: dir, id: pair[0].id.to_string() }.into());
         }
         let Some(first) = cells.first() else { return Ok(None) };
         for cell in &cells {
-            if let Some(what) = first.setup.difference(&cell.setup) {
-                return Err(Error::Usage(format!(
-                    "{}: {} and {} were run with different setups ({what}); keep them in folders of their own",
-                    dir.display(),
-                    first.id,
-                    cell.id
-                )));
+            if let Some(difference) = first.setup.difference(&cell.setup) {
+                let (first, other) = (first.id.to_string(), cell.id.to_string());
+                return Err(CellError::Mixed { folder: dir, first, other, difference }.into());
             }
         }
         Ok(Some((first.setup.clone(), cells)))
@@ -138,12 +126,8 @@ impl Store {
         let here = self.all()?.map(|(setup, _)| setup);
         let found = if from.is_file() { Some(Record::read(from)?) } else { Store::open(from)?.all()? };
         let Some((setup, cells)) = found else { return Ok((0, 0)) };
-        if let Some(what) = here.and_then(|here| here.difference(&setup)) {
-            return Err(Error::Usage(format!(
-                "{} was run with another setup than {} ({what}); cells of one report share all settings",
-                from.display(),
-                self.dir.display()
-            )));
+        if let Some(difference) = here.and_then(|here| here.difference(&setup)) {
+            return Err(CellError::Foreign { from: from.into(), here: self.dir.clone(), difference }.into());
         }
         let (mut copied, mut present) = (0, 0);
         for cell in &cells {
@@ -163,8 +147,7 @@ impl Store {
 /// # Errors
 /// One line that names the file and what is wrong with it.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Cell, Error> {
-    let refuse =
-        |what: String| Error::Usage(format!("{}: {what}; delete the file and run the cell again", path.display()));
+    let refuse = |what: String| Error::from(Malformed::new(FileKind::Cell, path, what));
     let mut cell: Cell = serde_json::from_slice(bytes).map_err(|e| refuse(format!("no finished cell ({e})")))?;
     if !cell::readable(cell.schema) {
         return Err(refuse(format!("schema {}, this program writes {SCHEMA}", cell.schema)));

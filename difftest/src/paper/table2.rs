@@ -11,7 +11,6 @@
 //!   printed `relu-prob` has no loss either, because its S counts logits whose gradient is 0: reported apart.
 
 use crate::error::Error;
-use crate::side::secure::failed;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use reference::f64::RealHead;
@@ -93,15 +92,15 @@ fn row(head: Head) -> Result<Row, Error> {
         fixed: FixedSpec::default(),
         sgd: SgdSpec { batch: BATCH, ..SgdSpec::default() },
     };
-    let mut engine = crate::parties::start(EngineConfig { record: true, ..EngineConfig::new(spec) }).map_err(failed)?;
+    let mut engine = crate::parties::start(EngineConfig { record: true, ..EngineConfig::new(spec) })?;
     let layer = LayerUnits {
         weights: vec![0; CLASSES],
         bias: vec![0; CLASSES],
         weight_velocity: vec![0; CLASSES],
         bias_velocity: vec![0; CLASSES],
     };
-    engine.load(&ParameterUnits { layers: vec![layer] }).map_err(failed)?;
-    let step = engine.step(&[0; BATCH], &[0; BATCH]).map_err(failed)?;
+    engine.load(&ParameterUnits { layers: vec![layer] })?;
+    let step = engine.step(&[0; BATCH], &[0; BATCH])?;
     let truncates = |part: &str| step.rounding.iter().any(|r| r.name.starts_with(part));
     let compared = step.spent.by_step.get("adder").map_or(0, |s| s.bytes);
 

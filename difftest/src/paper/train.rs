@@ -11,7 +11,7 @@ use super::machine::{self, Machine};
 use super::side::{Data, Look, start};
 use super::sketch::sketch;
 use crate::chance::Chance;
-use crate::error::Error;
+use crate::error::{ConfigError, Error};
 use reference::spec::TrainSpec;
 
 /// A batch loss that counts as divergence.
@@ -40,7 +40,7 @@ pub enum Event {
 /// A configuration that cannot be, a side that cannot go on.
 pub fn run(id: &Id, setup: &Setup, data: &Data, tell: &dyn Fn(Event)) -> Result<Cell, Error> {
     if id.epochs == 0 {
-        return Err(Error::Usage("--epochs is 0; a cell has at least 1".into()));
+        return Err(ConfigError::Nothing { flag: "--epochs", of: "a cell" }.into());
     }
     let steps = id.epochs * setup.train_rows.div_ceil(setup.batch);
     let (mut attempts, mut cost) = (Vec::new(), None);

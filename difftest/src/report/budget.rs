@@ -104,7 +104,8 @@ pub fn table(rows: &[BudgetRow], f: u32) -> String {
     }
     let _ = writeln!(
         out,
-        "total: |secure - real|; the parts of every element add up to it, with signs; a unit is 2^-{f}; parts of 1e-10 are f64's own rounding"
+        "total: |secure - real|; the parts of every element add up to it, with signs; a unit is 2^-{f}; parts of 1e-10 \
+         are f64's own rounding"
     );
     out
 }

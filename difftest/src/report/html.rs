@@ -1,5 +1,5 @@
-//! Reports as one self-contained HTML file: no script, no network, inline style and SVG; light and dark, phone and print; tables with
-//! captions and scopes, plots with titles and descriptions.
+//! Reports as one self-contained HTML file: no script, no network, inline style and SVG; light and dark, phone and
+//! print; tables with captions and scopes, plots with titles and descriptions.
 
 mod comparison;
 pub(crate) mod plot;
@@ -42,8 +42,10 @@ impl Page {
     pub(crate) fn finish(&self) -> String {
         let title = escape(&self.title);
         format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, \
-             initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>\n{}</style>\n</head>\n\
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+             content=\"width=device-width, \
+             initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light \
+             dark\">\n<title>{title}</title>\n<style>\n{}</style>\n</head>\n\
              <body>\n<main>\n<h1>{title}</h1>\n{}</main>\n</body>\n</html>\n",
             include_str!("html/style.css"),
             self.body
@@ -81,7 +83,8 @@ impl Table {
 
     pub(crate) fn markup(&self) -> String {
         let mut out = format!(
-            "<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-label=\"{}\">\n<table>\n<caption>{}</caption>\n<thead><tr>",
+            "<div class=\"wide\" role=\"region\" tabindex=\"0\" \
+             aria-label=\"{}\">\n<table>\n<caption>{}</caption>\n<thead><tr>",
             escape(self.caption.split(['.', ':']).next().unwrap_or_default()),
             escape(&self.caption)
         );

@@ -56,7 +56,8 @@ pub fn heading(config: &Config) -> String {
 
 fn table(rows: &[TensorRow], f: u32) -> String {
     let mut out = format!(
-        "\n{:<26} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9} {:>9}\n{:<26} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9} {:>9}\n",
+        "\n{:<26} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9} {:>9}\n\
+         {:<26} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9} {:>9}\n",
         "tensor",
         "elements",
         "max error",
@@ -96,7 +97,8 @@ fn table(rows: &[TensorRow], f: u32) -> String {
     }
     let _ = writeln!(
         out,
-        "errors: |secure - real|, a unit is 2^-{f}; bound: at the element with the largest error; tightness: bound / that error"
+        "errors: |secure - real|, a unit is 2^-{f}; bound: at the element with the largest error; tightness: bound / \
+         that error"
     );
     out
 }
@@ -171,7 +173,8 @@ fn curve(points: &[Point]) -> String {
 /// How each side's training went, a line a side.
 fn training(report: &Report) -> String {
     let mut out = format!(
-        "\n{:<14} {:>20} {:>10} {:>14} {:>14} {:>12} {:>18} {:>18}\n{:<14} {:>20} {:>10} {:>14} {:>14} {:>12} {:>18} {:>18}\n",
+        "\n{:<14} {:>20} {:>10} {:>14} {:>14} {:>12} {:>18} {:>18}\n\
+         {:<14} {:>20} {:>10} {:>14} {:>14} {:>12} {:>18} {:>18}\n",
         "training watch",
         "loss",
         "accuracy",

@@ -18,7 +18,7 @@ use crate::explain::health::Health;
 use crate::generate;
 use crate::interrupt;
 use crate::side::integer::Integer;
-use crate::side::real::{Real, refused};
+use crate::side::real::Real;
 use crate::side::{Batch, Opens, SIDES, Shows, Side, Spent, Tensors, Trains};
 use crate::trace::Trace;
 use fixtures::Dataset;
@@ -173,13 +173,13 @@ fn secure_run<S: Trains>(
 
 /// The first rows of the test set.
 fn sample(test: &Evaluation<'_>) -> Result<Batch, Error> {
-    test.sample().ok_or_else(|| Error::Usage("the test set is empty".into()))
+    test.sample().ok_or(Error::EmptyTestSet)
 }
 
 /// Loss, if the head has one, and accuracy of a network on rows.
 fn on_sample(spec: &TrainSpec, side: &Real, rows: &Batch) -> Result<(Option<f64>, f64), Error> {
-    let loss = side.network().mean_loss(&RealHead::of(spec), &rows.reals, &rows.labels).map_err(refused)?;
-    Ok((loss, side.network().accuracy(&rows.reals, &rows.labels).map_err(refused)?))
+    let loss = side.network().mean_loss(&RealHead::of(spec), &rows.reals, &rows.labels)?;
+    Ok((loss, side.network().accuracy(&rows.reals, &rows.labels)?))
 }
 
 /// The traces of a free run: each side that takes part trains on its own from the parameters that it has; the others
@@ -287,20 +287,31 @@ pub fn run<S: Trains>(
     let end = Ending { accuracy, chance: test.chance(), steps, epoch };
     let divergence = divergence.verdicts(&end);
     let last = ours.opened.last().unwrap_or(&ours.start);
-    let mut watch = SIDES.map(|side| Health::new(side, spec));
-    let opened = [None, Some(integer.parameters()?), Some(last.clone())];
-    for ((side, parameters), accuracy) in watch.iter_mut().zip(opened).zip(accuracy) {
-        side.opened(spec, &ours.start, &sample)?;
-        match parameters {
-            Some(parameters) => side.opened(spec, &parameters, &sample)?,
-            None => side.network(spec, real.network(), &sample)?,
-        }
-        side.accuracy = accuracy;
-    }
+    let watch = healths(spec, &ours.start, (&real, &integer.parameters()?, last), &sample, accuracy)?;
     let mut checks = judge.finish();
     checks.push(divergence::outcome(config, &divergence));
     let trained = Trained { steps: before.saturating_add(done as u32), real: real.layers(), shares: ours.shares };
     Ok(Findings { curve, checks, divergence, watch, accuracy: (accuracy[0], accuracy[2]), spent, steps: done, trained })
+}
+
+/// The health of every side's training: from its start and its last weights, on one sample.
+fn healths(
+    spec: &TrainSpec,
+    start: &Parameters,
+    (real, integer, secure): (&Real, &Parameters, &Parameters),
+    sample: &Batch,
+    accuracy: [f64; 3],
+) -> Result<[Health; 3], Error> {
+    let mut all = SIDES.map(|side| Health::new(side, spec));
+    for (side, accuracy) in all.iter_mut().zip(accuracy) {
+        side.opened(spec, start, sample)?;
+        side.accuracy = accuracy;
+    }
+    let [on_real, on_integer, on_secure] = &mut all;
+    on_real.network(spec, real.network(), sample)?;
+    on_integer.opened(spec, integer, sample)?;
+    on_secure.opened(spec, secure, sample)?;
+    Ok(all)
 }
 
 /// The plaintext sides of a run, beside what the secure runs opened.
@@ -350,7 +361,7 @@ impl Plain<'_> {
         self.divergence.side(2).step(last, &weights_of(&secure), |v| *v);
         // Logits are looked at here only: a training step of these sides shows none.
         for (number, side) in [(0, real), (2, &secure)] {
-            let logits = side.network().forward(&self.sample.reals).map_err(refused)?;
+            let logits = side.network().forward(&self.sample.reals)?;
             self.divergence.side(number).step(last, &Tensors::from([(ProbePoint::Logits, logits)]), |v| *v);
         }
         let (on_real, on_secure) = (on_sample(spec, real, &self.sample)?, on_sample(spec, &secure, &self.sample)?);

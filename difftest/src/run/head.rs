@@ -2,7 +2,7 @@
 //! they drew.
 
 use crate::error::Error;
-use crate::side::secure::{failed, tape};
+use crate::side::secure::tape;
 use ndarray::Array2;
 use reference::fixed::heads::HeadUnits;
 use reference::fixed::{Coins, Model, Monitor};
@@ -35,8 +35,8 @@ impl HeadTrace {
     ) -> Result<Self, Error> {
         let config = EngineConfig { seed: insecure_seed, record: true, ..EngineConfig::new(spec.clone()) };
         let flat: Vec<_> = logits.iter().copied().collect();
-        let mut engine = crate::parties::start(config).map_err(failed)?;
-        let mut secure = engine.head(&flat, logits.ncols(), labels).map_err(failed)?;
+        let mut engine = crate::parties::start(config)?;
+        let mut secure = engine.head(&flat, logits.ncols(), labels)?;
         let mut model = Model::new(spec.clone())?;
         let mut coins = Coins::Tape(tape(std::mem::take(&mut secure.rounding)));
         let integer = model.head(logits, labels, &mut coins).map_err(Error::from);

@@ -3,7 +3,7 @@
 use super::{Batch, Probe, Shows, Side, Step};
 use crate::error::Error;
 use ndarray::Array2;
-use reference::f64::{Error as RealError, Layer, Network};
+use reference::f64::{Layer, Network};
 use reference::fixed::{LayerValues, Parameters, Tape};
 use reference::spec::TrainSpec;
 use std::time::Instant;
@@ -14,11 +14,6 @@ pub struct Real {
     spec: TrainSpec,
     network: Network,
     shows: Shows,
-}
-
-/// The reference's errors name tensor, row and limit already.
-pub fn refused(e: RealError) -> Error {
-    Error::Real(e.to_string())
 }
 
 /// The network that opened parameters stand for, exactly: units below 2^53 are f64 numbers.
@@ -32,7 +27,7 @@ fn of(layers: Vec<LayerValues>) -> Result<Network, Error> {
         bias_velocity: l.bias_velocity,
         ..Layer::at_rest(l.weights, l.bias)
     };
-    Network::new(layers.into_iter().map(layer).collect()).map_err(refused)
+    Ok(Network::new(layers.into_iter().map(layer).collect())?)
 }
 
 impl Real {
@@ -89,7 +84,7 @@ impl Real {
     /// # Errors
     /// Shapes or labels that do not fit.
     pub fn train_on(&mut self, x: &Array2<f64>, labels: &[usize]) -> Result<(), Error> {
-        self.network.train_step(&self.spec, x, labels).map_err(refused)?;
+        self.network.train_step(&self.spec, x, labels)?;
         Ok(())
     }
 }
@@ -109,13 +104,13 @@ impl Side for Real {
     fn step(&mut self, batch: &Batch, _: Tape) -> Result<Step<f64>, Error> {
         let mut probe = Probe::start(self.shows);
         let see = &mut |point, tensor: &Array2<f64>| probe.see(point, tensor);
-        self.network.step(&self.spec, &batch.reals, &batch.labels, see).map_err(refused)?;
+        self.network.step(&self.spec, &batch.reals, &batch.labels, see)?;
         let spent = probe.spent();
         Ok(Step { tensors: probe.tensors, tape: Tape::default(), spent })
     }
 
     fn correct(&mut self, batch: &Batch) -> Result<usize, Error> {
-        let predicted = self.network.predict(&batch.reals).map_err(refused)?;
+        let predicted = self.network.predict(&batch.reals)?;
         Ok(predicted.iter().zip(&batch.labels).filter(|(p, l)| p == l).count())
     }
 }

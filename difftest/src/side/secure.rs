@@ -20,14 +20,6 @@ pub struct Secure {
     truncated: Vec<Truncated>,
 }
 
-/// The engine's errors name step and party already.
-pub fn failed(e: secure::Error) -> Error {
-    match e {
-        secure::Error::Misuse(what) => Error::Secure(what),
-        e => Error::Protocol(e.to_string()),
-    }
-}
-
 /// The recorded coins as the integer model takes them.
 pub fn tape(rounding: Vec<RoundingRecord>) -> Tape {
     let mut tape = Tape::default();
@@ -56,7 +48,7 @@ pub fn units(parameters: &Parameters) -> ParameterUnits {
 pub fn tensors(probes: Vec<Probe>) -> Result<Tensors<i64>, Error> {
     let tensor = |p: Probe| match Array2::from_shape_vec((p.rows, p.cols), p.units) {
         Ok(tensor) => Ok((p.point, tensor)),
-        Err(e) => Err(Error::Secure(format!("probe {}: {e}", p.point))),
+        Err(e) => Err(Error::opened(format!("probe {}", p.point), e)),
     };
     probes.into_iter().map(tensor).collect()
 }
@@ -74,7 +66,7 @@ impl Secure {
     pub fn start(spec: TrainSpec, insecure_seed: Option<u64>, record: bool) -> Result<Self, Error> {
         let config =
             EngineConfig { seed: insecure_seed, record, pin_to_cores: !record, ..EngineConfig::new(spec.clone()) };
-        Ok(Secure { engine: crate::parties::start(config).map_err(failed)?, spec, truncated: Vec::new() })
+        Ok(Secure { engine: crate::parties::start(config)?, spec, truncated: Vec::new() })
     }
 
     /// Where the parties' time went, added up over the three.
@@ -82,7 +74,7 @@ impl Secure {
     /// # Errors
     /// A party that fails.
     pub fn times(&mut self) -> Result<BTreeMap<Phase, Duration>, Error> {
-        self.engine.times().map_err(failed)
+        Ok(self.engine.times()?)
     }
 
     /// The parties, for what a side does not show: costs by protocol.
@@ -99,12 +91,12 @@ impl Side for Secure {
     }
 
     fn load(&mut self, parameters: &Parameters) -> Result<(), Error> {
-        self.engine.load(&units(parameters)).map_err(failed)
+        Ok(self.engine.load(&units(parameters))?)
     }
 
     fn step(&mut self, batch: &Batch, _: Tape) -> Result<Step<i64>, Error> {
         let x: Vec<_> = batch.units.iter().copied().collect();
-        let mut report = self.engine.step(&x, &batch.labels).map_err(failed)?;
+        let mut report = self.engine.step(&x, &batch.labels)?;
         let truncated =
             |r: &mut RoundingRecord| Truncated { name: r.name.clone(), operands: std::mem::take(&mut r.operands) };
         self.truncated = report.rounding.iter_mut().map(truncated).collect();
@@ -114,15 +106,15 @@ impl Side for Secure {
 
     fn correct(&mut self, batch: &Batch) -> Result<usize, Error> {
         let x: Vec<_> = batch.units.iter().copied().collect();
-        self.engine.count_correct(&x, &batch.labels).map_err(failed)
+        Ok(self.engine.count_correct(&x, &batch.labels)?)
     }
 }
 
 impl Opens for Secure {
     fn parameters(&mut self) -> Result<Parameters, Error> {
-        let opened = self.engine.parameters().map_err(failed)?;
+        let opened = self.engine.parameters()?;
         let matrix = |(rows, cols): (usize, usize), v| {
-            Array2::from_shape_vec((rows, cols), v).map_err(|e| Error::Secure(format!("opened parameters: {e}")))
+            Array2::from_shape_vec((rows, cols), v).map_err(|e| Error::opened("opened parameters", e))
         };
         let layers = (1..)
             .zip(opened.layers)
@@ -146,20 +138,20 @@ impl Opens for Secure {
 
 impl Trains for Secure {
     fn share_data(&mut self, units: &Array2<i64>, labels: &[usize]) -> Result<(), Error> {
-        self.engine.load_data(units.as_slice().unwrap_or_default(), labels).map_err(failed)
+        Ok(self.engine.load_data(units.as_slice().unwrap_or_default(), labels)?)
     }
 
     fn shares(&mut self) -> Result<[Vec<LayerShare>; 3], Error> {
-        self.engine.shares().map_err(failed)
+        Ok(self.engine.shares()?)
     }
 
     fn load_shares(&mut self, shares: [Vec<LayerShare>; 3]) -> Result<(), Error> {
-        self.engine.load_shares(shares).map_err(failed)
+        Ok(self.engine.load_shares(shares)?)
     }
 
     fn train(&mut self, batches: &[Vec<u32>]) -> Result<Spent, Error> {
         let start = Instant::now();
-        let cost = self.engine.train(batches).map_err(failed)?;
+        let cost = self.engine.train(batches)?;
         Ok(spent(&cost, start.elapsed().as_secs_f64()))
     }
 }

@@ -54,7 +54,8 @@ fn busy() -> Option<Duration> {
     busy_of(&std::fs::read_to_string("/proc/stat").ok()?)
 }
 
-/// Everything but idling and waiting for disks, in hundredths of a second; what a host takes from a virtual machine counts.
+/// Everything but idling and waiting for disks, in hundredths of a second; what a host takes from a virtual machine
+/// counts.
 fn busy_of(stat: &str) -> Option<Duration> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let ticks: Vec<u64> = line.split_whitespace().map_while(|v| v.parse().ok()).collect();

@@ -3,7 +3,7 @@
 use super::header::Header;
 use super::tensor::Tensor;
 use super::{npz, safetensors};
-use crate::error::Error;
+use crate::error::{Error, FileKind, Malformed};
 use crate::output;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -26,12 +26,12 @@ impl TraceFile {
     /// # Errors
     /// One line that names the file, what is wrong with it, and what would be right.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let refuse = |what: String| Error::Usage(format!("{}: {what}", path.display()));
+        let refuse = |what: String| Malformed::new(FileKind::Trace, path, what);
         let size = std::fs::metadata(path).map_err(Error::file(path))?.len();
         if size > LIMIT {
-            return Err(refuse(format!("it has {size} bytes; at most {LIMIT} are read: record fewer steps")));
+            return Err(refuse(format!("it has {size} bytes; at most {LIMIT} are read: record fewer steps")).into());
         }
-        Self::parse(&std::fs::read(path).map_err(Error::file(path))?).map_err(refuse)
+        Ok(Self::parse(&std::fs::read(path).map_err(Error::file(path))?).map_err(refuse)?)
     }
 
     /// Reads the bytes of a file.
@@ -52,7 +52,7 @@ impl TraceFile {
     /// Names the file that cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         let bytes = self.bytes(path.extension().is_some_and(|e| e == "safetensors"));
-        output::write(path, &bytes.map_err(|what| Error::Usage(format!("{}: {what}", path.display())))?)
+        output::write(path, &bytes.map_err(|what| Malformed::new(FileKind::Trace, path, what))?)
     }
 
     /// The bytes of a file.

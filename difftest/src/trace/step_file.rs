@@ -6,7 +6,7 @@
 use super::Trace;
 use crate::compare::real;
 use crate::config::Config;
-use crate::error::Error;
+use crate::error::{Error, FileKind, Malformed};
 use crate::input;
 use crate::side::Batch;
 use ndarray::{Array1, Array2};
@@ -131,14 +131,14 @@ impl StepFile {
     /// # Errors
     /// Those of [`read`](Self::read).
     pub fn parse(path: &Path, text: &str) -> Result<Self, Error> {
-        let bad = |what: String| Error::Usage(format!("{}: {what}", path.display()));
+        let bad = |what: String| Error::from(Malformed::new(FileKind::Step, path, what));
         let mut file: StepFile = serde_json::from_str(text)
             .map_err(|e| bad(format!("{e}; expected a step written by --save-step or --save-failure")))?;
         path.clone_into(&mut file.path);
         if file.schema != SCHEMA {
             return Err(bad(format!("has schema {}; this difftest reads {SCHEMA}", file.schema)));
         }
-        file.spec.validate().map_err(|e| bad(e.0))?;
+        file.spec.validate().map_err(|e| bad(e.to_string()))?;
         if file.step > MOST_STEPS {
             return Err(bad(format!("is step {} of its run; no run has more than {MOST_STEPS}", file.step)));
         }
@@ -164,6 +164,11 @@ impl StepFile {
         file.parameters().map_err(bad)?;
         file.tape().map_err(bad)?;
         Ok(file)
+    }
+
+    /// Names the file and what is wrong with it.
+    pub fn refuse(&self, what: String) -> Malformed {
+        Malformed::new(FileKind::Step, &self.path, what)
     }
 
     /// Leaves out the last coin of a truncation.

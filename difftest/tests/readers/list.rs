@@ -72,7 +72,7 @@ fn text_of(bytes: &[u8]) -> Result<String, Error> {
 /// Every reader.
 pub fn all() -> Vec<Reader> {
     let [answers, jobs] = <[Reader; 2]>::from(conversation());
-    let mut all = vec![images(), labels(), zstd(), step_file(), trace(), header(), array(), logits(), golden()];
+    let mut all = vec![images(), labels(), zstd(), step_file(), trace(), header(), array(), golden()];
     all.extend([cell(), record(), model("model-real", 0), model("model-party", 2), state(), frames(), openings()]);
     all.extend([answers, jobs]);
     all
@@ -172,13 +172,6 @@ fn array() -> Reader {
     let trace = TraceFile::parse(&committed(TRACE)).unwrap();
     let smallest = trace.tensors.values().min_by_key(|t| t.values.len()).unwrap();
     reader("npy", vec![npy::write(smallest), npy::write_text("{}")], |bytes| said(npy::read(bytes)))
-}
-
-fn logits() -> Reader {
-    let good = br#"{"logits": [[2.0, -1.0, 0.3], [0, 1e3, -0.5]], "labels": [0, 2]}"#.to_vec();
-    reader("logits", vec![good], |bytes| {
-        said(text_of(bytes).and_then(|text| input::logits::parse(Path::new(FILE), &text)))
-    })
 }
 
 /// A record against one that is right.
@@ -310,7 +303,7 @@ fn openings() -> Reader {
         let preamble: Preamble = receive(&mut bytes, SHORT).map_err(|e| e.to_string())?;
         preamble.check()?;
         if let Purpose::Open(open) = receive(&mut bytes, SHORT).map_err(|e| e.to_string())? {
-            said(open.spec.validate().map_err(|e| e.0))?;
+            said(open.spec.validate())?;
             open.digest();
             open.spec_digest();
         }

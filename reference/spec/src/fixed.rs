@@ -1,6 +1,6 @@
-use crate::SpecError;
 use crate::fault::{Fault, planted};
 use crate::range::BitRange;
+use crate::{Quantity, SpecError};
 use serde::{Deserialize, Serialize};
 
 /// How a truncation rounds.
@@ -57,13 +57,16 @@ impl FixedSpec {
     pub fn validate(&self) -> Result<(), SpecError> {
         let (f, k) = (self.fraction_bits, self.value_bits);
         if !(4..=17).contains(&f) {
-            return Err(SpecError(format!(
-                "fraction bits is {f}; it must be 4 to 17 (the exponential has 31 - f bits for log2(e), with fewer than 14 of them their rounding would cost several units)"
+            return Err(Quantity::FractionBits.refused(format!(
+                "fraction bits is {f}; it must be 4 to 17 (the exponential has 31 - f bits for log2(e), with fewer \
+                 than 14 of them their rounding would cost several units)"
             )));
         }
         if k < f + 5 || k > 32 {
-            return Err(SpecError(format!(
-                "value bits is {k}; it must be {} to 32 (exp needs -(f+1) ln 2 as an ordinary value; a product of two values must stay below 2^62)",
+            return Err(Quantity::ValueBits.refused(format!(
+                "value bits is {k}; it must be {} to 32 (exp needs -(f+1) ln 2 as an ordinary value; a product of \
+                     two \
+                 values must stay below 2^62)",
                 f + 5
             )));
         }
@@ -105,8 +108,8 @@ impl FixedSpec {
         (log2_e * f64::from(1u32 << (31 - self.fraction_bits))).round() as i64
     }
 
-    /// The range of the sum of `classes` exponentials, in units, section 7. `None` if it does not fit the value width; the
-    /// [full range](Self::full_range) must be used instead.
+    /// The range of the sum of `classes` exponentials, in units, section 7. `None` if it does not fit the value width;
+    /// the [full range](Self::full_range) must be used instead.
     pub fn exp_sum_range(&self, classes: usize) -> Option<BitRange> {
         let hi = self.fraction_bits + (usize::BITS - classes.leading_zeros());
         (hi < self.value_bits).then_some(BitRange::new(self.fraction_bits, hi))

@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 
-/// The output head: the gradient of the (implied) loss with respect to the logits. The formulas are the table of heads in
-/// `docs/design.md`, section 3, after Keller and Sun (arXiv 2011.11202), section 3, and, for [`Head::ReluEps`], Kanai et
-/// al. (NeurIPS 2018).
+/// The output head: the gradient of the (implied) loss with respect to the logits. The formulas are the table of heads
+/// in `docs/design.md`, section 3, after Keller and Sun (arXiv 2011.11202), section 3, and, for [`Head::ReluEps`],
+/// Kanai et al. (NeurIPS 2018).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Head {

@@ -1,6 +1,7 @@
 //! What is trained: heads, rounding, network, optimiser, and the constants of the fixed-point arithmetic.
 //!
-//! Nothing here knows how a step is computed: the plaintext sides and the secure engine read it, and share nothing else.
+//! Nothing here knows how a step is computed: the plaintext sides and the secure engine read it, and share nothing
+//! else.
 //!
 //! ```
 //! use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
@@ -21,7 +22,9 @@
 //!
 #![doc = include_str!("../docs/arithmetic.md")]
 
+pub mod cases;
 pub mod constants;
+mod error;
 pub mod fault;
 mod fixed;
 mod head;
@@ -30,20 +33,16 @@ mod probe;
 mod range;
 mod sgd;
 
+pub use error::{Quantity, SpecError};
 pub use fixed::{FixedSpec, Rounding};
 pub use head::Head;
 pub use network::NetworkSpec;
-pub use probe::{HeadPoint, ProbePoint};
+pub use probe::{HeadPoint, ParameterPoints, ProbePoint};
 pub use range::BitRange;
 pub use sgd::{SgdSpec, SgdUnits};
 
 use fault::{Fault, planted};
 use serde::{Deserialize, Serialize};
-
-/// A specification that cannot be carried out. One line: what is wrong, and the limit.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct SpecError(pub String);
 
 /// Everything that decides a training run but the data, the initial weights and the coins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -77,7 +76,7 @@ impl TrainSpec {
         self.validate_real()?;
         let f = self.fixed.fraction_bits;
         if matches!(self.head, Head::ReluProb | Head::ReluProbCut) && self.epsilon * (self.fixed.one() as f64) < 1.0 {
-            return Err(SpecError(format!(
+            return Err(Quantity::Epsilon.refused(format!(
                 "epsilon is {}; with {f} fraction bits it must be at least one unit, {}",
                 self.epsilon,
                 1.0 / self.fixed.one() as f64
@@ -86,7 +85,7 @@ impl TrainSpec {
         self.sgd.units(self.fixed)?;
         let numbers = self.sgd.batch as u64 * self.network.widths.iter().map(|&w| w as u64).sum::<u64>();
         if numbers > Self::MOST_NUMBERS {
-            return Err(SpecError(format!(
+            return Err(Quantity::Numbers.refused(format!(
                 "a batch of {} rows has {numbers} numbers in all layers; it may have {}: take fewer rows",
                 self.sgd.batch,
                 Self::MOST_NUMBERS
@@ -95,8 +94,10 @@ impl TrainSpec {
         let classes = self.network.classes() as u64;
         let pairs = self.sgd.batch as u64 * classes * classes;
         if self.head == Head::Softmax && pairs > Self::MOST_PAIRS {
-            return Err(SpecError(format!(
-                "softmax compares every two classes: {} rows of {classes} are too many; rows times classes squared may be {}",
+            return Err(Quantity::Pairs.refused(format!(
+                "softmax compares every two classes: {} rows of {classes} are too many; rows times classes squared \
+                     may \
+                 be {}",
                 self.sgd.batch,
                 Self::MOST_PAIRS
             )));
@@ -112,7 +113,7 @@ impl TrainSpec {
         self.network.validate()?;
         self.fixed.validate()?;
         if !(self.epsilon > 0.0 && self.epsilon < 1.0) {
-            return Err(SpecError(format!("epsilon is {}; it must be inside (0, 1)", self.epsilon)));
+            return Err(Quantity::Epsilon.refused(format!("epsilon is {}; it must be inside (0, 1)", self.epsilon)));
         }
         Ok(())
     }

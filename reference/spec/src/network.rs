@@ -1,4 +1,4 @@
-use crate::SpecError;
+use crate::{Quantity, SpecError};
 use serde::{Deserialize, Serialize};
 
 /// Dense layers with ReLU between them.
@@ -46,17 +46,22 @@ impl NetworkSpec {
     /// Names the layer and the limit.
     pub fn validate(&self) -> Result<(), SpecError> {
         if self.widths.len() < 2 {
-            return Err(SpecError("layers is 0; a network has at least 1".into()));
+            return Err(Quantity::Layers.refused("layers is 0; a network has at least 1"));
         }
         if let Some(l) = self.widths.iter().position(|&w| w == 0 || w > 1 << 20) {
-            return Err(SpecError(format!("width {l} is {}; widths are 1 to {}", self.widths[l], 1 << 20)));
+            return Err(Quantity::Width.refused(format!(
+                "width {l} is {}; widths are 1 to {}",
+                self.widths[l],
+                1 << 20
+            )));
         }
         if self.classes() < 2 || self.classes() > 4096 {
-            return Err(SpecError(format!("class count is {}; it must be 2 to 4096", self.classes())));
+            return Err(Quantity::Classes.refused(format!("class count is {}; it must be 2 to 4096", self.classes())));
         }
         let weights: u64 = self.widths.windows(2).map(|w| w[0] as u64 * w[1] as u64).sum();
         if weights > Self::MOST_WEIGHTS {
-            return Err(SpecError(format!("the network has {weights} weights; it may have {}", Self::MOST_WEIGHTS)));
+            return Err(Quantity::Weights
+                .refused(format!("the network has {weights} weights; it may have {}", Self::MOST_WEIGHTS)));
         }
         Ok(())
     }
@@ -70,6 +75,6 @@ mod tests {
     fn a_network_that_no_memory_holds_is_refused_by_its_size() {
         assert_eq!(NetworkSpec::dense(784, 4096, 10, 3).validate(), Ok(()));
         let error = NetworkSpec::dense(784, 1 << 20, 10, 3).validate().unwrap_err();
-        assert!(error.0.contains("weights; it may have 33554432"), "{error}");
+        assert!(error.to_string().contains("weights; it may have 33554432"), "{error}");
     }
 }

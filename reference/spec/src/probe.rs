@@ -3,8 +3,8 @@ use serde::{Deserialize, Serialize};
 
 /// A named tensor of one training step that can be compared between the three sides. Layers count from 1.
 ///
-/// Points are ordered as a step computes them (forward, head, backward from the last layer, update), so that of several tensors that differ the
-/// first is the cause of the later ones.
+/// Points are ordered as a step computes them (forward, head, backward from the last layer, update), so that of several
+/// tensors that differ the first is the cause of the later ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ProbePoint {
     /// Z_l of a hidden layer, (batch, out), scale f.
@@ -48,6 +48,31 @@ pub enum HeadPoint {
     Reciprocal,
     /// softmax, relu-grad: p or q, (batch, classes), scale f.
     Quotient,
+}
+
+/// The probe points of one parameter tensor: its gradient, and its velocity and value after the update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParameterPoints {
+    /// The gradient of the loss.
+    pub gradient: ProbePoint,
+    /// The velocity after the update.
+    pub velocity: ProbePoint,
+    /// The value after the update.
+    pub value: ProbePoint,
+}
+
+impl ParameterPoints {
+    /// The points of the weights of layer `l`.
+    pub const fn weights(l: usize) -> Self {
+        let (gradient, velocity) = (ProbePoint::WeightGradient(l), ProbePoint::WeightVelocity(l));
+        ParameterPoints { gradient, velocity, value: ProbePoint::Weights(l) }
+    }
+
+    /// The points of the bias of layer `l`.
+    pub const fn bias(l: usize) -> Self {
+        let (gradient, velocity) = (ProbePoint::BiasGradient(l), ProbePoint::BiasVelocity(l));
+        ParameterPoints { gradient, velocity, value: ProbePoint::Bias(l) }
+    }
 }
 
 impl ProbePoint {

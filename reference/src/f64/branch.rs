@@ -7,8 +7,8 @@ use super::argmax::argmax;
 use super::head::{Masks, RealHead};
 use spec::Head;
 
-/// The masks of one row with each logit's signed distance (real) to every threshold that the head has. Distances are differences of
-/// logits, so they can be infinite for logits near the end of the f64 range.
+/// The masks of one row with each logit's signed distance (real) to every threshold that the head has. Distances are
+/// differences of logits, so they can be infinite for logits near the end of the f64 range.
 ///
 /// The fixed-point sides encode eps rounding up: their threshold lies up to one unit above. Give that value as
 /// [`RealHead::epsilon`] to measure against it.
@@ -20,8 +20,8 @@ pub struct Branches {
     pub zero: Option<Vec<f64>>,
     /// x_i - eps. `None` for the heads without the threshold.
     pub epsilon: Option<Vec<f64>>,
-    /// For the winner: its lead over the second (0: a tie, infinite: no second). For any other logit: x_i - maximum, at most 0.
-    /// It decides predictions; no gradient jumps there.
+    /// For the winner: its lead over the second (0: a tie, infinite: no second). For any other logit: x_i - maximum, at
+    /// most 0. It decides predictions; no gradient jumps there.
     pub tie: Vec<f64>,
     /// The largest logit, ties to the lowest index.
     pub winner: usize,

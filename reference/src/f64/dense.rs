@@ -34,14 +34,15 @@ pub(super) fn relu(z: &mut Array2<f64>) {
     z.mapv_inplace(|z| if z <= 0.0 { 0.0 } else { z });
 }
 
-/// G_{l-1} = \[X_{l-1} > 0\] * (G_l W_l^T), shape (batch, in): the derivative of ReLU is 0 at 0. X > 0 exactly where Z > 0.
+/// G_{l-1} = \[X_{l-1} > 0\] * (G_l W_l^T), shape (batch, in): the derivative of ReLU is 0 at 0. X > 0 exactly where Z
+/// > 0.
 pub(super) fn backward(layer: &Layer, g: &Array2<f64>, x: &Array2<f64>, below: &mut Array2<f64>) {
     product(g.view(), layer.weights.t(), below.view_mut());
     Zip::from(below).and(x).for_each(|g, &x| *g = if x > 0.0 { *g } else { 0.0 });
 }
 
-/// dW = X^T G, db = column sums of G; v <- momentum v - rate d, w <- w + v (rate = lr / batch). Each block of weights is updated as
-/// soon as its gradient is there.
+/// dW = X^T G, db = column sums of G; v <- momentum v - rate d, w <- w + v (rate = lr / batch). Each block of weights
+/// is updated as soon as its gradient is there.
 pub(super) fn update(
     layer: &mut Layer,
     (x, g): (ArrayView2<f64>, &Array2<f64>),

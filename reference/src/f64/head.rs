@@ -1,20 +1,21 @@
 //! The five heads in real numbers: gradient, loss and probabilities of a row of logits x with true class t.
 //!
 //! computes   the table of heads (`docs/design.md`, section 3): softmax; `relu-prob`, `relu-prob-cut`, `relu-grad`
-//!            (Keller and Sun, arXiv 2011.11202, section 3 and their published code); `relu-eps` (Kanai et al., NeurIPS 2018)
+//!            (Keller and Sun, arXiv 2011.11202, section 3 and their published code); `relu-eps` (Kanai et al., NeurIPS
+//!            2018)
 //! requires   nothing: any finite logits, +-f64::MAX included; a row with an infinity or NaN gives NaN throughout
 //! error      a few roundings of the last place, also where 1/S - 1/x_t or p_t - 1 would cancel (below)
 //!
-//! Ties: softmax subtracts the maximum, which a tie does not change. Zero: \[x > 0\] is false at 0 and -0. Threshold: x = eps
-//! counts as above for `relu-prob` and not for `relu-prob-cut`, compared exactly.
+//! Ties: softmax subtracts the maximum, which a tie does not change. Zero: \[x > 0\] is false at 0 and -0. Threshold: x
+//! = eps counts as above for `relu-prob` and not for `relu-prob-cut`, compared exactly.
 //!
 //! *No cancellation.* With S = own + others, own the true class's term, the true class's gradient is
-//! p_t - 1 = -others / S and 1/S - 1/x_t = -(others / S) / x_t. Both are products of numbers that are right to the last place. It also
-//! makes |gradient| <= 1/eps exact: rounding is monotone, so fl(others / S) <= 1 and fl(q / x_t) <= fl(1 / eps) for x_t >= eps; and
-//! S >= x_i >= eps gives fl(1 / S) <= fl(1 / eps).
+//! p_t - 1 = -others / S and 1/S - 1/x_t = -(others / S) / x_t. Both are products of numbers that are right to the last
+//! place. It also makes |gradient| <= 1/eps exact: rounding is monotone, so fl(others / S) <= 1 and fl(q / x_t) <= fl(1
+//! / eps) for x_t >= eps; and S >= x_i >= eps gives fl(1 / S) <= fl(1 / eps).
 //!
-//! *No overflow.* A sum that leaves f64 is taken again over terms multiplied by 2^-64: exact but for terms that are then below
-//! 2^-1900 of the sum. x - max may overflow to -inf, whose exponential is the right 0.
+//! *No overflow.* A sum that leaves f64 is taken again over terms multiplied by 2^-64: exact but for terms that are
+//! then below 2^-1900 of the sum. x - max may overflow to -inf, whose exponential is the right 0.
 
 use super::argmax::argmax;
 use super::{Error, check_label, check_labels};
@@ -27,8 +28,8 @@ use std::borrow::Cow;
 pub struct Masks {
     /// m_i = \[x_i > 0\]: false at 0 and -0. `softmax` ignores it.
     pub positive: Vec<bool>,
-    /// a_i: \[x_i >= eps\] for `relu-prob`, \[x_i > eps\] for `relu-prob-cut`, eps compared exactly as the real number it is. Other
-    /// heads ignore it (false). An element above eps counts as positive, whatever `positive` says.
+    /// a_i: \[x_i >= eps\] for `relu-prob`, \[x_i > eps\] for `relu-prob-cut`, eps compared exactly as the real number
+    /// it is. Other heads ignore it (false). An element above eps counts as positive, whatever `positive` says.
     pub above: Vec<bool>,
 }
 
@@ -39,12 +40,13 @@ pub struct RealHead {
     pub head: Head,
     /// Threshold of `relu-prob` and `relu-prob-cut`, a real in (0, 1).
     pub epsilon: f64,
-    /// e of `relu-eps`, a positive real. Also what stands for a sum of 0 where its reciprocal is probed: one unit, as the fixed-point sides
-    /// have it (arithmetic, section 7). No gradient of natural masks uses that reciprocal.
+    /// e of `relu-eps`, a positive real. Also what stands for a sum of 0 where its reciprocal is probed: one unit, as
+    /// the fixed-point sides have it (arithmetic, section 7). No gradient of natural masks uses that reciprocal.
     pub regulariser: f64,
 }
 
-/// The denominator of a row, in two parts so that nothing cancels. Everything is multiplied by `scale`, which is 1 unless S overflows.
+/// The denominator of a row, in two parts so that nothing cancels. Everything is multiplied by `scale`, which is 1
+/// unless S overflows.
 struct Sum {
     own: f64,
     others: f64,
@@ -112,9 +114,10 @@ impl RealHead {
         Ok(g)
     }
 
-    /// The gradient's formula with every comparison decided by `masks` and not by the logits: what a row close to a threshold may
-    /// legitimately give. With the row's own [`branches`](Self::branches) it is [`gradient`](Self::gradient), bit for bit.
-    /// Masks that no rounding could produce (a class above eps with a negative logit) give what the formula gives.
+    /// The gradient's formula with every comparison decided by `masks` and not by the logits: what a row close to a
+    /// threshold may legitimately give. With the row's own [`branches`](Self::branches) it is
+    /// [`gradient`](Self::gradient), bit for bit. Masks that no rounding could produce (a class above eps with a
+    /// negative logit) give what the formula gives.
     ///
     /// # Errors
     /// A label that names no class, or masks of another length than the row.
@@ -149,8 +152,8 @@ impl RealHead {
         }
     }
 
-    /// Probabilities of one row: L elements in \[0, 1\] with sum 1. Where no term is positive (all x <= 0; `relu-prob-cut`: none above
-    /// eps), 1/L each.
+    /// Probabilities of one row: L elements in \[0, 1\] with sum 1. Where no term is positive (all x <= 0;
+    /// `relu-prob-cut`: none above eps), 1/L each.
     pub fn probabilities(&self, logits: &[f64]) -> Vec<f64> {
         let classes = logits.len();
         if !all_finite(logits) {
@@ -168,8 +171,9 @@ impl RealHead {
         }
     }
 
-    /// Loss of one row, real (natural logarithm). `None`: no loss is known for `relu-grad`. Infinite, as a value: `relu-prob` where
-    /// x_t <= 0, `relu-prob-cut` where x_t <= eps, and `softmax` only where max - x_t itself leaves f64.
+    /// Loss of one row, real (natural logarithm). `None`: no loss is known for `relu-grad`. Infinite, as a value:
+    /// `relu-prob` where x_t <= 0, `relu-prob-cut` where x_t <= eps, and `softmax` only where max - x_t itself leaves
+    /// f64.
     ///
     /// # Errors
     /// A label that names no class.
@@ -212,8 +216,8 @@ impl RealHead {
         Ok(Some(sum))
     }
 
-    /// The intermediates of section 9 of the arithmetic that this head has, in real numbers, for labels that are known to fit. A sum
-    /// beyond f64 is reported as infinite.
+    /// The intermediates of section 9 of the arithmetic that this head has, in real numbers, for labels that are known
+    /// to fit. A sum beyond f64 is reported as infinite.
     pub(super) fn intermediates(&self, logits: &Array2<f64>, labels: &[usize]) -> Vec<(HeadPoint, Array2<f64>)> {
         let (batch, classes) = logits.dim();
         let rows: Vec<_> = logits.rows().into_iter().map(|row| row.to_vec()).collect();

@@ -6,7 +6,7 @@ use super::scratch::Scratch;
 use super::{Error, RealHead, check_labels};
 use crate::batches::glorot_uniform;
 use ndarray::{Array1, Array2, ArrayView2};
-use spec::{NetworkSpec, SpecError};
+use spec::{NetworkSpec, Quantity};
 
 /// The network in training. `layers` may be replaced or written at any time: every call checks the shapes it uses.
 #[derive(Debug, Clone)]
@@ -45,7 +45,8 @@ impl Network {
     /// # Errors
     /// The first tensor that does not fit.
     pub fn shapes(&self) -> Result<NetworkSpec, Error> {
-        let first = self.layers.first().ok_or_else(|| SpecError("layers is 0; a network has at least 1".into()))?;
+        let first =
+            self.layers.first().ok_or_else(|| Quantity::Layers.refused("layers is 0; a network has at least 1"))?;
         let mut widths = vec![first.weights.nrows()];
         for (l, layer) in self.layers.iter().enumerate() {
             let (inputs, outputs) = (widths[l], layer.weights.ncols());

@@ -1,12 +1,12 @@
 //! Matrix products on all cores, with the same bits on any number of them.
 //!
-//! The rows of the result are cut into one block a thread; each block is one call of the `matrixmultiply` crate on one thread. A
-//! block is a whole number of its micro-tiles (8 rows covers every kernel), and an element's sum runs over the inner dimension in an
-//! order that does not depend on its tile, so where the cuts fall changes no bit.
+//! The rows of the result are cut into one block a thread; each block is one call of the `matrixmultiply` crate on one
+//! thread. A block is a whole number of its micro-tiles (8 rows covers every kernel), and an element's sum runs over
+//! the inner dimension in an order that does not depend on its tile, so where the cuts fall changes no bit.
 //!
-//! On 2 cores (AVX2 FMA kernel) 128x784x128 runs at 85 Gflop/s and its transposed product 784x128x128 at 100; the `gemm` crate
-//! with AVX-512 and its own threads reached 81-85 and 56-89 on the same machine, so no second library is used. The `threading` feature of
-//! `matrixmultiply` must stay off: its threads would come on top of these.
+//! On 2 cores (AVX2 FMA kernel) 128x784x128 runs at 85 Gflop/s and its transposed product 784x128x128 at 100; the
+//! `gemm` crate with AVX-512 and its own threads reached 81-85 and 56-89 on the same machine, so no second library is
+//! used. The `threading` feature of `matrixmultiply` must stay off: its threads would come on top of these.
 
 use ndarray::{ArrayView2, ArrayViewMut2, Axis, linalg::general_mat_mul};
 use rayon::prelude::*;

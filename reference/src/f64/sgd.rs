@@ -2,19 +2,20 @@
 //!
 //! computes   dW_l = X_{l-1}^T G_l summed over the batch; v <- momentum v - lr/batch dW; w <- w + v
 //! requires   as many rows as [`SgdSpec::batch`](spec::SgdSpec): the last batch of an epoch wraps around to stay full
-//! speed      an epoch of the paper's 2-layer network (469 steps of 128x784x128x10) takes 0.57 s on one core, 0.46 s of it in the
-//!            two large products; `cargo run --release -p difftest-reference --example f64_epoch` measures it on this machine
+//! speed      an epoch of the paper's 2-layer network (469 steps of 128x784x128x10) takes 0.57 s on one core, 0.46 s of
+//!            it in the two large products; `cargo run --release -p difftest-reference --example f64_epoch` measures it
+//!            on this machine
 
 use super::dense;
 use super::{Error, Network, RealHead, check_labels};
 use ndarray::{Array1, Array2, Axis};
-use spec::{ProbePoint, SpecError, TrainSpec};
+use spec::{ProbePoint, Quantity, TrainSpec};
 
 type Probe<'a> = dyn FnMut(ProbePoint, &Array2<f64>) + 'a;
 
 impl Network {
-    /// One step on data (batch, in), reporting every [`ProbePoint`] of it in real numbers. Row vectors have shape (1, n); gradients of the
-    /// weights are sums over the batch, as in the arithmetic.
+    /// One step on data (batch, in), reporting every [`ProbePoint`] of it in real numbers. Row vectors have shape (1,
+    /// n); gradients of the weights are sums over the batch, as in the arithmetic.
     ///
     /// # Errors
     /// Shapes, labels or batch size that do not fit the network and the specification; nothing is changed then.
@@ -95,7 +96,7 @@ impl Network {
         let (found, asked) = (self.shapes()?.widths, &spec.network.widths);
         if found != *asked {
             let what = format!("the network has widths {found:?}; the specification asks for {asked:?}");
-            return Err(SpecError(what).into());
+            return Err(Quantity::Width.refused(what).into());
         }
         let expected = (spec.sgd.batch, spec.network.inputs());
         if x.dim() != expected {

@@ -36,8 +36,8 @@ pub fn at_least(a: &mut Arithmetic, at: &str, x: &[i64], t: i64) -> Vec<i64> {
 
 /// e of section 5, (rows, classes) flat: 1 at the largest logit of each row, ties to the lowest index.
 ///
-/// At most one indicator of a row is set, whatever the range; where differences left it, possibly none. Violations are reported at index
-/// (row * classes + i) * classes + j of the pair i < j.
+/// At most one indicator of a row is set, whatever the range; where differences left it, possibly none. Violations are
+/// reported at index (row * classes + i) * classes + j of the pair i < j.
 pub fn argmax(a: &mut Arithmetic, at: &str, x: &[i64], classes: usize) -> Vec<i64> {
     let limit = i128::from(a.fixed.limit());
     let allowed = 1 - limit..=limit - 1;

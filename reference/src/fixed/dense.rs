@@ -76,7 +76,8 @@ pub fn relu(a: &mut Arithmetic, l: usize, z: &Array2<i64>) -> (Array2<i64>, Arra
     (mask, active)
 }
 
-/// (dW at scale 2f, unreduced, modulo 2^63 in [-2^62, 2^62); db at scale f) of layer `l` from its input X and the gradient G of its output.
+/// (dW at scale 2f, unreduced, modulo 2^63 in [-2^62, 2^62); db at scale f) of layer `l` from its input X and the
+/// gradient G of its output.
 pub fn weight_gradients(a: &mut Arithmetic, l: usize, x: &Array2<i64>, g: &Array2<i64>) -> (Array2<i64>, Array1<i64>) {
     let dw = product(x.t(), g.view(), None);
     a.monitor.unreduced(&format!("layer{l}/dW"), &dw, PRODUCT_LIMIT, 0);
@@ -86,7 +87,8 @@ pub fn weight_gradients(a: &mut Arithmetic, l: usize, x: &Array2<i64>, g: &Array
     (matrix(x.ncols(), g.ncols(), dw), db)
 }
 
-/// G of hidden layer `l` - 1, from the gradient G of layer `l`'s output, its weights, and the mask of layer `l` - 1: "layer{l}/backward".
+/// G of hidden layer `l` - 1, from the gradient G of layer `l`'s output, its weights, and the mask of layer `l` - 1:
+/// "layer{l}/backward".
 ///
 /// # Errors
 /// Those of [`super::truncate::trunc`].
@@ -130,7 +132,9 @@ mod tests {
     proptest! {
         #[test]
         fn a_product_is_the_exact_one_modulo_2_64(
-            (n, k, m) in (0usize..5, 1usize..6, 1usize..6), bits in 1u32..62, seed in prop::collection::vec(any::<i64>(), 65),
+            (n, k, m) in (0usize..5, 1usize..6, 1usize..6),
+            bits in 1u32..62,
+            seed in prop::collection::vec(any::<i64>(), 65),
         ) {
             let at = |base: usize, i: usize| seed[(base + i) % seed.len()] >> (63 - bits);
             let x = matrix(n, k, (0..n * k).map(|i| at(0, i)).collect());

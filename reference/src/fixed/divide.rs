@@ -2,13 +2,15 @@
 //!
 //! computes   w ~ 2^59 / u; quotient x / s 2^f; reciprocal 2^2f / s
 //! requires   2^30 <= u < 2^31; 0 <= x <= s; s in the range given to normalise
-//! error      [`inverse_relative_error`], [`quotient_error_units`], [`reciprocal_error_units`]: proven below, measured on grids
+//! error      [`inverse_relative_error`], [`quotient_error_units`], [`reciprocal_error_units`]: proven below, measured
+//!            on grids
 //! source     arithmetic, section 8; Catrina and Saxena (FC 2010), section 4.3
 //!
 //! # The bound
-//! Let U = u 2^-30 in [1, 2), one ulp = 2^-29, and every truncation be off by at most h (1 or 1/2, [`truncate::error_units`]). The start
-//! w2 = A2 - U/2 is exact, |1 - U w2| <= 0.0858. With e2 = 1 - U w2 + a, w4 = w2 (1 + e2) + b, e4 = e2^2 + c, w8 = w4 (1 + e4) + d,
-//! e8 = e4^2 + e, w = w8 (1 + e8) + g and |a|..|g| <= h ulp, expanding gives
+//! Let U = u 2^-30 in [1, 2), one ulp = 2^-29, and every truncation be off by at most h (1 or 1/2,
+//! [`truncate::error_units`]). The start w2 = A2 - U/2 is exact, |1 - U w2| <= 0.0858. With e2 = 1 - U w2 + a, w4 = w2
+//! (1 + e2) + b, e4 = e2^2 + c, w8 = w4 (1 + e4) + d, e8 = e4^2 + e, w = w8 (1 + e8) + g and |a|..|g| <= h ulp,
+//! expanding gives
 //!
 //! U w - 1 = a / (1 - e2) - e2^8 + U b (1 + e4)(1 + e8) + U w4 c (1 + e8 + 2 e4) + U d (1 + e8) + U w8 e + U g,
 //!
@@ -25,12 +27,14 @@ pub const fn inverse_relative_error(rounding: Rounding) -> f64 {
     (9.13 * truncate::error_units(rounding) + 1.58) / (1u64 << 29) as f64
 }
 
-/// Bound on |quotient - x / s 2^f| in units, for exact 0 <= x <= s; proven: the inverse's error at a value of at most one, and a truncation.
+/// Bound on |quotient - x / s 2^f| in units, for exact 0 <= x <= s; proven: the inverse's error at a value of at most
+/// one, and a truncation.
 pub const fn quotient_error_units(fixed: FixedSpec, rounding: Rounding) -> f64 {
     inverse_relative_error(rounding) * fixed.one() as f64 + truncate::error_units(rounding)
 }
 
-/// Bound on |reciprocal - 2^2f / s| in units, where that exact value is `value_units`; proven: a relative and an absolute part.
+/// Bound on |reciprocal - 2^2f / s| in units, where that exact value is `value_units`; proven: a relative and an
+/// absolute part.
 pub const fn reciprocal_error_units(rounding: Rounding, value_units: f64) -> f64 {
     inverse_relative_error(rounding) * value_units + truncate::error_units(rounding)
 }

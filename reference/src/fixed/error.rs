@@ -27,7 +27,10 @@ pub enum ModelError {
         classes: usize,
     },
     /// A real that no ordinary value stands for.
-    #[error("{what}[{index}] is {}; with {fraction_bits} fraction bits magnitudes must be below {limit}", short(*value))]
+    #[error(
+        "{what}[{index}] is {}; with {fraction_bits} fraction bits magnitudes must be below {limit}",
+        short(*value)
+    )]
     Encode {
         /// Which tensor.
         what: String,
@@ -76,7 +79,8 @@ pub enum ModelError {
     },
     /// A wrap where the truncation is exact.
     #[error(
-        "tape: truncation {name}, index {index}: a wrap of {wrap}, but the operand {operand} is in range and cannot wrap"
+        "tape: truncation {name}, index {index}: a wrap of {wrap}, but the operand {operand} is in range and cannot \
+         wrap"
     )]
     WrapInRange {
         /// Name of the truncation.
@@ -90,7 +94,8 @@ pub enum ModelError {
     },
     /// A wrap that no protocol run can produce.
     #[error(
-        "tape: truncation {name}, index {index}: wrap {wrap} is no wrap of one of {elements} elements; wraps are -1, in increasing index"
+        "tape: truncation {name}, index {index}: wrap {wrap} is no wrap of one of {elements} elements; wraps are -1, \
+         in increasing index"
     )]
     BadWrap {
         /// Name of the truncation.

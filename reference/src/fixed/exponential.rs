@@ -10,8 +10,9 @@ use super::{Arithmetic, ModelError, Unreduced, compare};
 use spec::constants::{EXP_C1, EXP_C2, EXP_C3, EXP_C4};
 use spec::{FixedSpec, Rounding};
 
-/// Largest |result - exp(d 2^-f) 2^f| in units, rounded up at the fourth decimal, and the d where it is reached: probabilistic, then nearest,
-/// for f = 4..=17. From f = 18 on the rounding of log2(e), for which section 6 leaves 31 - f fraction bits, would cost units: 4.9 at 18, 49 at 20.
+/// Largest |result - exp(d 2^-f) 2^f| in units, rounded up at the fourth decimal, and the d where it is reached:
+/// probabilistic, then nearest, for f = 4..=17. From f = 18 on the rounding of log2(e), for which section 6 leaves 31 -
+/// f fraction bits, would cost units: 4.9 at 18, 49 at 20.
 #[rustfmt::skip]
 const WORST: [[(f64, i64); 2]; 14] = [
     [(0.9967, -6), (0.4883, -38)],
@@ -66,7 +67,8 @@ pub fn exp(a: &mut Arithmetic, d: &[i64]) -> Result<Vec<i64>, ModelError> {
     let n = y.iter().map(|y| (y >> 31).wrapping_add(31) & 31);
 
     let r1 = trunc(a, "head/exp/fraction", &Unreduced::new(r.iter().map(|&r| r.into())), 11)?;
-    // r^2 is in [0, 2^62), and nearest's half would carry the largest over the limit: centred by a multiple of 2^42 it is in [-2^61, 2^61).
+    // r^2 is in [0, 2^62), and nearest's half would carry the largest over the limit: centred by a multiple of 2^42 it
+    // is in [-2^61, 2^61).
     let centred = r.iter().map(|&r| i128::from(r) * i128::from(r) - (1 << 61));
     let r2 = trunc(a, "head/exp/square", &Unreduced::new(centred), 42)?;
     let r2 = r2.into_iter().map(|v| v.wrapping_add(1 << 19));
@@ -107,8 +109,8 @@ mod tests {
         worst
     }
 
-    /// Every input; for probabilistic rounding floors and ceilings bracket every coin, because every coefficient is positive. The constants
-    /// must be reached, not only hold.
+    /// Every input; for probabilistic rounding floors and ceilings bracket every coin, because every coefficient is
+    /// positive. The constants must be reached, not only hold.
     fn exhaustive(fraction_bits: std::ops::RangeInclusive<u32>) {
         let mut moved = vec![];
         for f in fraction_bits {
@@ -127,7 +129,8 @@ mod tests {
         assert!(moved.is_empty(), "(f, rounding, (error, input), constant): {moved:?}");
     }
 
-    /// Below the cut a fraction may be as large as 2^31 - 1, whose square is 1 below 2^62 - 2^32: nearest's half must have room there too.
+    /// Below the cut a fraction may be as large as 2^31 - 1, whose square is 1 below 2^62 - 2^32: nearest's half must
+    /// have room there too.
     #[test]
     fn the_largest_fraction_is_squared_in_range() {
         let log2e = FixedSpec::default().exp_log2e();

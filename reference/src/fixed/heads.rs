@@ -2,7 +2,8 @@
 //!
 //! computes   section 9, on x of shape (batch, classes), scale f, and labels; results at scale f
 //! requires   ordinary logits and sums; [`Head::Softmax`]: logits within 2^(K-1) of each other
-//! error      that of the quotient or reciprocal used ([`super::divide`]), and of exp for softmax; comparisons are exact
+//! error      that of the quotient or reciprocal used ([`super::divide`]), and of exp for softmax; comparisons are
+//!            exact
 //! source     arithmetic, section 9; Keller and Sun (arXiv 2011.11202), section 3; Kanai et al. (NeurIPS 2018)
 
 use super::compare::{above, argmax, at_least, maximum};

@@ -2,13 +2,15 @@
 //!
 //! computes   ln(s 2^-f) 2^f, scale f in and out; s = 0 counts as 1
 //! requires   s in the range given to normalise
-//! error      [`error_units`]: proven up to the fit of the polynomial, which is measured; the whole is measured on grids
+//! error      [`error_units`]: proven up to the fit of the polynomial, which is measured; the whole is measured on
+//!            grids
 //! source     arithmetic, section 10; Aly and Smart (eprint 2019/354), section 5
 //!
 //! # The bound
-//! Let h be a truncation's error (1 or 1/2) and ulp = 2^-20, |v| <= 1/2. v1 and v2 are off by h ulp; v3 by h (|v1| + |v2| + 1) <= 1.75 h
-//! ulp; v4 by h (2 v2 + 1) <= 1.5 h ulp. Weighted with |L2| = 0.2222, |L3| = 0.0988, |t| <= 0.0677 and, for the error of t itself times v4
-//! <= 1/16, |L5|..|L8| = 0.0259, 0.0141, 0.0103, 0.0066: at most 0.502 h ulp. v itself is exact.
+//! Let h be a truncation's error (1 or 1/2) and ulp = 2^-20, |v| <= 1/2. v1 and v2 are off by h ulp; v3 by h (|v1| +
+//! |v2| + 1) <= 1.75 h ulp; v4 by h (2 v2 + 1) <= 1.5 h ulp. Weighted with |L2| = 0.2222, |L3| = 0.0988, |t| <= 0.0677
+//! and, for the error of t itself times v4 <= 1/16, |L5|..|L8| = 0.0259, 0.0141, 0.0103, 0.0066: at most 0.502 h ulp. v
+//! itself is exact.
 
 use super::normalise::normalise;
 use super::truncate::{self, trunc};
@@ -16,7 +18,8 @@ use super::{Arithmetic, ModelError, Unreduced};
 use spec::constants::{LN_2, LOG_L0, LOG_L1, LOG_L2, LOG_L3, LOG_L4, LOG_L5, LOG_L6, LOG_L7, LOG_L8};
 use spec::{BitRange, FixedSpec, Rounding};
 
-/// Largest distance of the polynomial with its rounded coefficients from ln(1.5 + v); measured on a grid of 2^20 points.
+/// Largest distance of the polynomial with its rounded coefficients from ln(1.5 + v); measured on a grid of 2^20
+/// points.
 pub const FIT_ERROR: f64 = 1.774e-7;
 
 /// Bound on |result - ln(s 2^-f) 2^f| in units: the fit, the powers of v, and the last truncation.

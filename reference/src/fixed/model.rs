@@ -65,7 +65,8 @@ impl Model {
         &mut self.monitor
     }
 
-    /// Logits, (rows of `x`, classes), of data (rows, inputs) in units. Does not ask a tape to be used up: a head may follow.
+    /// Logits, (rows of `x`, classes), of data (rows, inputs) in units. Does not ask a tape to be used up: a head may
+    /// follow.
     ///
     /// # Errors
     /// The shape of `x`, or a tape that does not fit.
@@ -104,11 +105,12 @@ impl Model {
         Ok(answer)
     }
 
-    /// One training step on data (batch, inputs) in units and their labels. Every tensor of [`ProbePoint`] is shown to `probe` as
-    /// it is computed. On an error weights and velocities stay as they were.
+    /// One training step on data (batch, inputs) in units and their labels. Every tensor of [`ProbePoint`] is shown to
+    /// `probe` as it is computed. On an error weights and velocities stay as they were.
     ///
     /// # Errors
-    /// Shapes, labels, a batch of other than the specified size (the step size is per row of it), or a tape that does not fit or has entries left.
+    /// Shapes, labels, a batch of other than the specified size (the step size is per row of it), or a tape that does
+    /// not fit or has entries left.
     pub fn step(
         &mut self,
         x: &Array2<i64>,

@@ -1,6 +1,7 @@
 //! Range violations: what left the range in which the arithmetic is exact, where, and how often.
 //!
-//! The model goes on with wrapping arithmetic after a violation; the monitor is how a run that diverges says when and why.
+//! The model goes on with wrapping arithmetic after a violation; the monitor is how a run that diverges says when and
+//! why.
 
 use super::truncate::Unreduced;
 use std::collections::BTreeMap;
@@ -88,7 +89,8 @@ impl Monitor {
         }
     }
 
-    /// Checks |V| < `limit` for unreduced values, with `half` (nearest rounding's 2^(s-1), or 0) added first at the upper end.
+    /// Checks |V| < `limit` for unreduced values, with `half` (nearest rounding's 2^(s-1), or 0) added first at the
+    /// upper end.
     pub fn unreduced(&mut self, at: &str, values: &Unreduced, limit: i64, half: i64) {
         let (lo, hi) = (-limit + 1, limit - 1 - half);
         let outside = values.ring().iter().fold(false, |any, v| any | (*v < lo) | (*v > hi));

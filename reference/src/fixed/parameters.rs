@@ -169,7 +169,8 @@ mod tests {
         fn decoding_undoes_encoding(v in prop::collection::vec(-1000.0f64..1000.0, 4), extra in 0u32..=12) {
             let sgd = SgdSpec { extra_velocity_bits: extra, ..SgdSpec::default() };
             let (matrix, row) = (Array2::from_shape_vec((2, 2), v.clone()).unwrap(), Array1::from(v[..2].to_vec()));
-            let layer = LayerValues { weights: matrix.clone(), bias: row.clone(), weight_velocity: matrix, bias_velocity: row };
+            let (weights, bias) = (matrix.clone(), row.clone());
+            let layer = LayerValues { weights, bias, weight_velocity: matrix, bias_velocity: row };
             let units = Parameters::encode(&[layer], FixedSpec::default(), &sgd).unwrap();
             let back = units.decode(FixedSpec::default(), &sgd);
             prop_assert_eq!(&Parameters::encode(&back, FixedSpec::default(), &sgd).unwrap(), &units);

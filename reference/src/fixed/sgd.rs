@@ -1,7 +1,9 @@
 //! Weight update: momentum and learning rate in one truncation a weight.
 //!
-//! computes   V = trunc(M V - (c dW << x), s), W += V, or W += trunc(V, x) with x extra velocity bits; the same for biases
-//! requires   |M V - (c dW << x)| < 2^61 (real |V| < 2^(60-s-f-x) and |dW| < 2^(50-2f-x) suffice: section 12), |V| < 2^(K-1+x), |W| < 2^(K-1)
+//! computes   V = trunc(M V - (c dW << x), s), W += V, or W += trunc(V, x) with x extra velocity bits; the same for
+//!            biases
+//! requires   |M V - (c dW << x)| < 2^61 (real |V| < 2^(60-s-f-x) and |dW| < 2^(50-2f-x) suffice: section 12), |V| <
+//!            2^(K-1+x), |W| < 2^(K-1)
 //! error      one truncation of V a step, at scale f + x; with x > 0 one more in W
 //! source     arithmetic, section 12
 
@@ -94,8 +96,7 @@ mod tests {
         for extra in [0, 8] {
             let spec = SgdSpec { extra_velocity_bits: extra, ..SgdSpec::default() };
             let sgd = spec.units(FixedSpec::default()).unwrap();
-            let (rate, momentum) =
-                (sgd.rate as f64 / 2f64.powi(sgd.rate_bits as i32), sgd.momentum as f64 / 2f64.powi(sgd.shift as i32));
+            let (rate, momentum) = (sgd.real_rate(), sgd.real_momentum());
             // With eight extra bits a velocity of 8191 units is the largest whose term is sure to be in range.
             let v = [0, 1, -1, 5000, -5000, 8191];
             let dw = [1i64 << 40, -(1 << 40), 3, 0, 123_456_789_012, 1 << 35];

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, VecDeque};
 pub struct Rounded {
     /// c of every element, flat; empty under nearest rounding.
     pub coins: Vec<bool>,
-    /// (flat index, e) where e is not 0 but -1, in increasing index. Only operands outside the range of truncation can have one.
+    /// (flat index, e) where e is not 0 but -1, in increasing index. Only operands outside the range of truncation can
+    /// have one.
     pub wraps: Vec<(usize, i8)>,
 }
 
@@ -67,8 +68,8 @@ pub struct Replayed {
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant)] // one a run
 pub enum Coins {
-    /// Replays a recorded step. Under probabilistic rounding every truncation must have its entry; under nearest rounding a
-    /// missing entry means that nothing wrapped.
+    /// Replays a recorded step. Under probabilistic rounding every truncation must have its entry; under nearest
+    /// rounding a missing entry means that nothing wrapped.
     Tape(Tape),
     /// Replays like [`Coins::Tape`], and keeps what each truncation was given.
     Observed {
@@ -79,8 +80,8 @@ pub enum Coins {
     },
     /// Draws each coin with exactly the probability of the fraction cut off; never a wrap.
     Random(ChaCha12Rng),
-    /// Every coin 0 (`up: false`: all floors), or 1 wherever it may be (all ceilings): the two ends of what coins can do. Where a result is
-    /// monotone in its coins they bracket every draw, which is how worst cases are measured.
+    /// Every coin 0 (`up: false`: all floors), or 1 wherever it may be (all ceilings): the two ends of what coins can
+    /// do. Where a result is monotone in its coins they bracket every draw, which is how worst cases are measured.
     Extreme {
         /// Ceilings?
         up: bool,

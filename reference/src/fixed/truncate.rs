@@ -1,9 +1,11 @@
 //! Truncation: division of an unreduced value by 2^s.
 //!
-//! computes   probabilistic: floor(V / 2^s) + c, P[c = 1] = (V mod 2^s) / 2^s exactly; nearest: floor((V + 2^(s-1)) / 2^s)
-//! requires   |V| < 2^62 (nearest: V + 2^(s-1) too), 1 <= s <= 61; half of that and s <= 60 for a matrix product, which [`trunc_doubled`] takes twice;
-//!            outside, the formula of section 2 holds literally
-//! error      probabilistic: in (-1, 1) result units, mean 0; nearest: in (-1/2, 1/2]  (proven; exhaustive on a 12-bit ring)
+//! computes   probabilistic: floor(V / 2^s) + c, P[c = 1] = (V mod 2^s) / 2^s exactly; nearest: floor((V + 2^(s-1)) /
+//!            2^s)
+//! requires   |V| < 2^62 (nearest: V + 2^(s-1) too), 1 <= s <= 61; half of that and s <= 60 for a matrix product, which
+//!            [`trunc_doubled`] takes twice; outside, the formula of section 2 holds literally
+//! error      probabilistic: in (-1, 1) result units, mean 0; nearest: in (-1/2, 1/2] (proven; exhaustive on a 12-bit
+//!            ring)
 //! source     arithmetic, section 2; compare Catrina and Saxena (FC 2010), section 3
 
 use super::tape::{Replayed, Rounded};
@@ -95,8 +97,8 @@ pub fn nearest(v: i64, s: u32) -> i64 {
 /// trunc(V, s) of every element, under the name `at`.
 ///
 /// # Errors
-/// A tape that has no entry of this name (probabilistic rounding), the wrong number of coins, a coin on an exact multiple, or a wrap where
-/// the operand is in range.
+/// A tape that has no entry of this name (probabilistic rounding), the wrong number of coins, a coin on an exact
+/// multiple, or a wrap where the operand is in range.
 pub fn trunc(a: &mut Arithmetic, at: &str, v: &Unreduced, s: u32) -> Result<Vec<i64>, ModelError> {
     a.monitor.unreduced(at, v, UNREDUCED_LIMIT, half(a.rounding, s));
     ring_trunc(a, at, v.ring(), s)
@@ -183,6 +185,7 @@ mod tests {
     use crate::fixed::testing::World;
     use crate::fixed::{Monitor, Tape};
     use Rounding::{Nearest, Probabilistic};
+    use spec::cases::{self, RING};
 
     /// An operand of a w-bit ring times 2^(64-w) behaves as it does there: the 64-bit formula covers the small ring.
     #[test]
@@ -208,19 +211,8 @@ mod tests {
 
     #[test]
     fn edge_values_under_both_roundings() {
-        let edges = [
-            0,
-            1,
-            1 << 15,
-            5 << 16,
-            (5 << 16) + 1,
-            (5 << 16) + (1 << 15),
-            1 << 46,
-            (1 << 46) + 1,
-            1 << 61,
-            (1 << 61) + 77,
-        ];
-        for v in edges.into_iter().flat_map(|v| [v, -v, v - 1, 1 - v]) {
+        let in_range = |v: &i64| v.unsigned_abs() < (1 << 61) + 100;
+        for v in cases::values(RING).filter(in_range).flat_map(|v| [v, -v, v - 1, 1 - v]) {
             for s in [1, 11, 16, 31, 39, 42, 44, 61] {
                 let wide = |v: i64| i128::from(v).div_euclid(1 << s) as i64;
                 assert_eq!(probabilistic(v, s, false), wide(v));

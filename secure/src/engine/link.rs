@@ -27,8 +27,8 @@ pub(super) struct ThreadLink {
     pub answers: Receiver<Result<Answer>>,
     /// The party's rounds so far.
     pub progress: Arc<AtomicU64>,
-    /// How long the party may take no round before it is given up. Longer than the parties' own deadline: what they say of one another
-    /// tells more.
+    /// How long the party may take no round before it is given up. Longer than the parties' own deadline: what they say
+    /// of one another tells more.
     pub patience: Duration,
 }
 

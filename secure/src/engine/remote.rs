@@ -25,9 +25,10 @@ impl Hosts {
     /// Opens a session at all three parties.
     ///
     /// # Errors
-    /// A specification that cannot be carried out; a party that cannot be reached, is another than expected, or refuses.
+    /// A specification that cannot be carried out; a party that cannot be reached, is another than expected, or
+    /// refuses.
     pub fn start(&self, config: &EngineConfig) -> Result<Engine> {
-        config.spec.validate().map_err(|e| Error::misuse(e.0))?;
+        config.spec.validate().map_err(|e| Error::misuse(e.to_string()))?;
         let mut session = [0; 16];
         getrandom::fill(&mut session)
             .map_err(|e| Error::misuse(format!("the operating system gives no randomness: {e}")))?;

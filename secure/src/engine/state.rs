@@ -1,9 +1,11 @@
-//! What a party keeps on its own disk, so that a run can go on after its process was gone: its shares of weights and velocities after a step.
+//! What a party keeps on its own disk, so that a run can go on after its process was gone: its shares of weights and
+//! velocities after a step.
 //!
-//! A file is written whole or not at all, beside its name first and renamed when it is on the disk. It says after which step of which run it was
-//! written, and carries digests of its components: two parties hold each component, so equal digests tell the client, who sees no share,
-//! that three files belong together. Streams are not kept: after a resumption the parties draw new ones, for a mask that served once must not
-//! serve again for another message. Under nearest rounding, which needs no coins, a resumed run goes on bit for bit.
+//! A file is written whole or not at all, beside its name first and renamed when it is on the disk. It says after which
+//! step of which run it was written, and carries digests of its components: two parties hold each component, so equal
+//! digests tell the client, who sees no share, that three files belong together. Streams are not kept: after a
+//! resumption the parties draw new ones, for a mask that served once must not serve again for another message. Under
+//! nearest rounding, which needs no coins, a resumed run goes on bit for bit.
 
 use crate::error::{Error, Result};
 use crate::id::PartyId;

@@ -1,7 +1,8 @@
-//! One party at work: what the client can ask of it ([`Job`]), what it answers ([`Answer`]), and the loop between the two.
+//! One party at work: what the client can ask of it ([`Job`]), what it answers ([`Answer`]), and the loop between the
+//! two.
 //!
-//! A job is data, so it can come from another thread or over a connection. A party sees its own shares and its neighbours' messages; what
-//! the client opens it hands out as shares.
+//! A job is data, so it can come from another thread or over a connection. A party sees its own shares and its
+//! neighbours' messages; what the client opens it hands out as shares.
 
 use super::state::{Kept, StateFolder};
 use crate::buffer::erase;
@@ -20,7 +21,8 @@ use spec::TrainSpec;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What the client asks of a party. All three get the same job at the same place of their order, each with its own shares.
+/// What the client asks of a party. All three get the same job at the same place of their order, each with its own
+/// shares.
 #[derive(Serialize, Deserialize)]
 pub enum Job {
     /// Take these parameters: of each layer W, b, V_W, V_b.
@@ -167,8 +169,8 @@ impl Worker {
         Worker { may_record: false, ..self }
     }
 
-    /// Works until there are no more jobs, or one fails: then its neighbours are told why, for they would wait. Its memory is erased as far
-    /// as [`crate::buffer`] says.
+    /// Works until there are no more jobs, or one fails: then its neighbours are told why, for they would wait. Its
+    /// memory is erased as far as [`crate::buffer`] says.
     pub fn work(mut self, mut next: impl FnMut() -> Option<Job>, mut answer: impl FnMut(Result<Answer>)) {
         while let Some(job) = next() {
             let done = self.perform(job);
@@ -185,8 +187,8 @@ impl Worker {
         erase();
     }
 
-    /// Performs one job. The client knows what a party holds and checks every job before it sends it; what is refused here is refused
-    /// because client and party, or the parties, disagree.
+    /// Performs one job. The client knows what a party holds and checks every job before it sends it; what is refused
+    /// here is refused because client and party, or the parties, disagree.
     fn perform(&mut self, job: Job) -> Result<Answer> {
         let records = matches!(job, Job::Step { record: true, .. } | Job::Head { .. });
         if records && !self.may_record {

@@ -1,9 +1,11 @@
-//! The AVX-512 tile: 16 rows by 8 columns of 64-bit accumulators, `vpmullq` with a broadcast operand from memory, `vpaddq`.
+//! The AVX-512 tile: 16 rows by 8 columns of 64-bit accumulators, `vpmullq` with a broadcast operand from memory,
+//! `vpaddq`.
 //!
-//! On Zen 4 `vpmullq` runs once a cycle on a full vector, the same rate as the f64 multiply-add, but the addition competes for the same
-//! units. One vector of columns lets the broadcast be part of the multiplication: measured 24 G multiply-adds/s, against 22 for two, three or
-//! four vectors of columns and 29.5 for f64. The only dependency from step to step is the addition (one cycle), so 16 accumulators hide
-//! everything, and 16 × 8 fits the paper's 128 units without padding.
+//! On Zen 4 `vpmullq` runs once a cycle on a full vector, the same rate as the f64 multiply-add, but the addition
+//! competes for the same units. One vector of columns lets the broadcast be part of the multiplication: measured 24 G
+//! multiply-adds/s, against 22 for two, three or four vectors of columns and 29.5 for f64. The only dependency from
+//! step to step is the addition (one cycle), so 16 accumulators hide everything, and 16 × 8 fits the paper's 128 units
+//! without padding.
 #![allow(unsafe_code)]
 
 use super::blocked::{self, Block, Left, Out, Plan, ROW_STEP, Tile};
@@ -87,8 +89,8 @@ unsafe fn rows<const R: usize, const BY_DEPTH: bool>(
     let mut sums = [_mm512_setzero_si512(); R];
     let (mut x, mut y) = (a.data.as_ptr(), b.as_ptr());
     for _ in 0..depth {
-        // SAFETY: `y` is at element 8 p of `b`, `x` at p * depth_step of `a`, p < depth: inside by this function's contract. The steps past the
-        // last element are never read, hence `wrapping_add`.
+        // SAFETY: `y` is at element 8 p of `b`, `x` at p * depth_step of `a`, p < depth: inside by this function's
+        // contract. The steps past the last element are never read, hence `wrapping_add`.
         unsafe {
             let y = _mm512_loadu_si512(y.cast());
             for r in 0..R {

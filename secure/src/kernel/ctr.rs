@@ -4,7 +4,7 @@
 //!            little-endian, j = 0, 1, ...
 //! cost       a run of n words consumes ceil(n / 2) counters: with an odd n the last high half is skipped, never used
 //!            later
-//! AES        on x86-64 by the processor's instructions, as wide as the kernel's vectors (`ctr/vectors.rs`), else by the
+//! AES on x86-64 by the processor's instructions, as wide as the kernel's vectors (`ctr/vectors.rs`), else by the
 //!            crate `aes`, which finds the AES instructions of 64-bit ARM at run time
 //! source     FIPS 197 (the cipher), NIST SP 800-38A section 6.5 (counter mode; here the counter is little-endian)
 

@@ -1,4 +1,5 @@
-//! The portable tile: plain loops over fixed-size arrays, for any processor; the standard that every other kernel is tested against.
+//! The portable tile: plain loops over fixed-size arrays, for any processor; the standard that every other kernel is
+//! tested against.
 
 use super::blocked::{self, Block, Left, Out, ROW_STEP, Tile, check};
 use super::view::View;

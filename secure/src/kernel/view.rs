@@ -3,7 +3,8 @@
 /// A matrix over Z_2^64 that a product reads, without a copy of its own: stored row-major, `rows × cols`, and perhaps
 /// [transposed](Self::t), i.e. read as `cols × rows`.
 ///
-/// Elements are ring units. The constructors panic where shapes do not fit: shapes come from the network specification, never from a peer.
+/// Elements are ring units. The constructors panic where shapes do not fit: shapes come from the network specification,
+/// never from a peer.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     pub(super) data: &'a [u64],

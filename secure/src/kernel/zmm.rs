@@ -39,7 +39,8 @@ pub(super) fn unload_bytes(vector: __m512i) -> [u8; 64] {
     bytes
 }
 
-/// Byte 8 b + i of the result is byte 8 i + b of the source: the transposition of an 8 × 8 matrix of bytes; `flip` reverses i.
+/// Byte 8 b + i of the result is byte 8 i + b of the source: the transposition of an 8 × 8 matrix of bytes; `flip`
+/// reverses i.
 pub(super) const fn byte_transpose(flip: usize) -> [u8; 64] {
     let mut index = [0; 64];
     let mut at = 0;

@@ -1,10 +1,11 @@
-//! What travels between two parties: frames of a fixed header and whole words, and the threads that move them between queues and
-//! connections.
+//! What travels between two parties: frames of a fixed header and whole words, and the threads that move them between
+//! queues and connections.
 //!
-//! header, 48 bytes, numbers lowest byte first: kind (u32: 1 a message, 2 the end), sender (u32), session (16 bytes), round (u64), digest of
-//! the list of steps (u64), words (u64). A message is followed by its words, lowest byte first; the end by its reason, in as many words as
-//! it takes. A frame that names another session or sender, an unknown kind or an impossible length is refused and ends the connection; round,
-//! digest and length are compared with what the receiver expects where it expects it ([`queue`](super::queue)).
+//! header, 48 bytes, numbers lowest byte first: kind (u32: 1 a message, 2 the end), sender (u32), session (16 bytes),
+//! round (u64), digest of the list of steps (u64), words (u64). A message is followed by its words, lowest byte first;
+//! the end by its reason, in as many words as it takes. A frame that names another session or sender, an unknown kind
+//! or an impossible length is refused and ends the connection; round, digest and length are compared with what the
+//! receiver expects where it expects it ([`queue`](super::queue)).
 
 use super::queue::{Item, Message, Sender, Stopped};
 use crate::buffer::Words;
@@ -69,7 +70,8 @@ pub fn encode(item: &Item, sender: PartyId, session: &SessionId, out: &mut Vec<u
 /// Bytes of the longest reason.
 const MOST_REASON: usize = 2048;
 
-/// Reads one frame from `sender` of `session`. Words arrive in pieces, so that a length that was made up takes no memory.
+/// Reads one frame from `sender` of `session`. Words arrive in pieces, so that a length that was made up takes no
+/// memory.
 ///
 /// # Errors
 /// The connection's; [`io::ErrorKind::InvalidData`] for a frame that cannot be right.
@@ -111,7 +113,8 @@ pub fn decode(from: &mut impl Read, sender: PartyId, session: &SessionId, piece:
     Ok(Item::Stopped(Stopped::Reason(text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())))
 }
 
-/// Moves items from a queue to a connection until the queue is closed or the connection fails. Each message is one write.
+/// Moves items from a queue to a connection until the queue is closed or the connection fails. Each message is one
+/// write.
 ///
 /// # Errors
 /// The connection's.

@@ -1,7 +1,7 @@
 //! One party's end of the network: a queue to and from each neighbour, whatever stands at their other ends.
 //!
-//! In one process they are the neighbours' own queues ([`memory`](super::memory)); between machines, threads that write to and read from
-//! sockets. Deadlines, and the check that a message is the expected one, are here and nowhere else.
+//! In one process they are the neighbours' own queues ([`memory`](super::memory)); between machines, threads that write
+//! to and read from sockets. Deadlines, and the check that a message is the expected one, are here and nowhere else.
 
 use super::{Channel, Mailboxes, Round};
 use crate::buffer::Words;
@@ -11,12 +11,12 @@ use crate::pool::help;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// How many messages may be under way from one party to another. The queues have room for them from the start; a party that is further
-/// ahead waits. The one behind the others never does, so they cannot wait in a circle.
+/// How many messages may be under way from one party to another. The queues have room for them from the start; a party
+/// that is further ahead waits. The one behind the others never does, so they cannot wait in a circle.
 pub(crate) const AHEAD: usize = 256;
 
-/// How often a party that has a core to itself looks for a message before it sleeps, some ten milliseconds, and how often one that shares
-/// its core does: being woken up takes longer than most rounds do.
+/// How often a party that has a core to itself looks for a message before it sleeps, some ten milliseconds, and how
+/// often one that shares its core does: being woken up takes longer than most rounds do.
 const LONG_SPIN: usize = 30_000;
 const SPINS: usize = 300;
 
@@ -70,8 +70,8 @@ pub fn queue() -> (Sender, Receiver<Item>) {
 }
 
 impl QueueChannel {
-    /// The end of party `id`: queues to the previous and the next party, and from them. Who waits longer than `deadline` for a message, or
-    /// for room for its own, gives up with [`Error::PeerLate`].
+    /// The end of party `id`: queues to the previous and the next party, and from them. Who waits longer than
+    /// `deadline` for a message, or for room for its own, gives up with [`Error::PeerLate`].
     pub fn new(id: PartyId, to: [Sender; 2], from: [Receiver<Item>; 2], deadline: Duration) -> Self {
         QueueChannel { id, to, from, deadline, spins: SPINS }
     }

@@ -1,5 +1,5 @@
-//! A transport that keeps a copy of what it sends, for tests of the transcript. The set-up is not kept: its words are the keys of the
-//! parties' streams, and whoever has them unmasks everything else.
+//! A transport that keeps a copy of what it sends, for tests of the transcript. The set-up is not kept: its words are
+//! the keys of the parties' streams, and whoever has them unmasks everything else.
 
 use super::{Channel, Mailboxes, Round};
 use crate::cost::StepName;
@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex};
 /// One message as it left a party. What was received is what the neighbour sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Exchanges of this party before. The set-up of [`Party::connect`](crate::party::Party::connect) is number 0 and is not recorded.
+    /// Exchanges of this party before. The set-up of [`Party::connect`](crate::party::Party::connect) is number 0 and
+    /// is not recorded.
     pub exchange: u64,
     /// Sender.
     pub from: PartyId,

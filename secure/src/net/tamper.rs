@@ -1,8 +1,9 @@
 //! A relay that changes one message on its way, to show what a receiver notices.
 //!
-//! A message that is missing, comes twice, changes places, is short, or comes late is noticed by the receiver: each message carries the number
-//! of its round and the digest of its steps, and its length is known before. Changed words are not noticed: the semi-honest model trusts
-//! what a party sends. They show where two copies of a component are compared, or in the comparison with the integer model.
+//! A message that is missing, comes twice, changes places, is short, or comes late is noticed by the receiver: each
+//! message carries the number of its round and the digest of its steps, and its length is known before. Changed words
+//! are not noticed: the semi-honest model trusts what a party sends. They show where two copies of a component are
+//! compared, or in the comparison with the integer model.
 
 use super::queue::{Item, Message, Sender, queue};
 use std::time::Duration;
@@ -24,7 +25,8 @@ pub enum Change {
     Delay(Duration),
 }
 
-/// A queue whose messages arrive in `to`, the one with number `at` (from 0) changed. The relay ends when the queue is closed.
+/// A queue whose messages arrive in `to`, the one with number `at` (from 0) changed. The relay ends when the queue is
+/// closed.
 pub fn tampered(to: Sender, change: Change, at: u64) -> Sender {
     let (sender, items) = queue();
     std::thread::spawn(move || {
@@ -124,7 +126,8 @@ mod tests {
         sender
     }
 
-    /// Early, middle and late messages of every link, set-up included. The last one is none of them: nothing waits for what comes after it.
+    /// Early, middle and late messages of every link, set-up included. The last one is none of them: nothing waits for
+    /// what comes after it.
     fn places() -> Vec<(PartyId, Neighbour, u64)> {
         let counts: Vec<_> = PartyId::ALL
             .into_iter()
@@ -175,8 +178,8 @@ mod tests {
                 _ => seen += 1,
             }
         }
-        // Bits beyond the end of a short bit vector mean nothing, so a low bit is changed; the lowest bits of a number that is truncated next mean
-        // little, and a coin that falls the other way is as good as another.
+        // Bits beyond the end of a short bit vector mean nothing, so a low bit is changed; the lowest bits of a number
+        // that is truncated next mean little, and a coin that falls the other way is as good as another.
         assert!(seen > meant_nothing, "{seen} seen, {meant_nothing} without effect");
     }
 }

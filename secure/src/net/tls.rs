@@ -1,8 +1,8 @@
-//! Connections that know who is at the other end: TLS 1.3 with a certificate on both sides, each certificate issued by one authority and
-//! pinned, by the SHA-256 of its bytes, to one party or to the client.
+//! Connections that know who is at the other end: TLS 1.3 with a certificate on both sides, each certificate issued by
+//! one authority and pinned, by the SHA-256 of its bytes, to one party or to the client.
 //!
-//! A connection is set up within a given time or not at all, so that a stranger who connects and says nothing occupies a thread for
-//! seconds and nobody waits for it. Errors never contain keys or certificates.
+//! A connection is set up within a given time or not at all, so that a stranger who connects and says nothing occupies
+//! a thread for seconds and nobody waits for it. Errors never contain keys or certificates.
 
 use crate::id::PartyId;
 use rustls::pki_types::pem::PemObject;

@@ -52,7 +52,7 @@ pub async fn step(
     x: Left<'_>,
     y: &Share,
 ) -> Result<(HeadShare, Share)> {
-    let sgd = spec.sgd.units(spec.fixed).map_err(|e| Error::misuse(e.0))?;
+    let sgd = spec.sgd.units(spec.fixed).map_err(|e| Error::misuse(e.to_string()))?;
     let Forward { activations, masks, logits } = run_forward(p, layers, x).await?;
     p.head_runs(true);
     let head = heads::gradient(p, spec.head, spec.epsilon_units(), &logits, y).await;

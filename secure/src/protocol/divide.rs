@@ -3,8 +3,8 @@
 //! computes   sections 7 and 8 of the arithmetic: quotient(x, s) for 0 <= x <= s, reciprocal(s), both at scale f
 //! requires   s in the range of its normalisation
 //! cost       normalisation (8 rounds with K = 32), 4 truncated products for the inverse, 1 for the result:
-//!            8 + 4 * 3 + 3 rounds with probabilistic rounding, 44 with nearest (f = 16: 7 for each step of the inverse,
-//!            8 for the result) ([`reciprocal_cost`], [`quotient_cost`])
+//!            8 + 4 * 3 + 3 rounds with probabilistic rounding, 44 with nearest (f = 16: 7 for each step of the
+//!            inverse, 8 for the result) ([`reciprocal_cost`], [`quotient_cost`])
 //! error      see `reference::fixed`: the residual is below 2^-28 (relative), one truncation each
 //! reveals    nothing
 //! source     Catrina and Saxena, *Secure computation with fixed-point numbers* (FC 2010); Goldschmidt's form

@@ -5,9 +5,9 @@
 //! requires   -2^62 <= V < 2^62 (nearest: V + 2^(s-1) in that range), 1 <= s <= 61. Outside, the result may be low by
 //!            2^(64-s). Of matrix products the double is known and divided by one bit more: half the range, s <= 60
 //!            ([`truncate_doubled`])
-//! cost       probabilistic, fused with a product: 3 rounds, 24 bytes + s + 2 bits an element; nearest: an s-bit carry and
-//!            2 rounds, for a product 16 bytes more and no more rounds ([`truncate_cost`], [`truncate_product_cost`],
-//!            [`truncate_doubled_cost`])
+//! cost       probabilistic, fused with a product: 3 rounds, 24 bytes + s + 2 bits an element; nearest: an s-bit carry
+//!            and 2 rounds, for a product 16 bytes more and no more rounds ([`truncate_cost`],
+//!            [`truncate_product_cost`], [`truncate_doubled_cost`])
 //! error      probabilistic: in (-1, 1) units, mean 0; nearest: at most 1/2 unit
 //! reveals    nothing by its messages; the probabilistic coin depends on what single parties know (see "The coin")
 //! source     own variant of the two-party truncation with a helper; compare Dalskov, Escudero and Keller, *Secure

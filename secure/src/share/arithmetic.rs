@@ -260,8 +260,8 @@ impl Share {
         wide(|| self.own.iter().zip(&self.next).map(|(a, b)| a.wrapping_add(*b)).collect())
     }
 
-    /// The view that comparison and truncation work on: the value is a + b with a = x_0 + x_1 known to party 0 and b = x_2 known
-    /// to parties 1 and 2. Party 0 gets a, the others b.
+    /// The view that comparison and truncation work on: the value is a + b with a = x_0 + x_1 known to party 0 and b =
+    /// x_2 known to parties 1 and 2. Party 0 gets a, the others b.
     pub fn two_sided(&self, id: PartyId) -> Words {
         match id {
             PartyId::P0 => self.local_sum(),
@@ -270,8 +270,9 @@ impl Share {
         }
     }
 
-    /// The two components as a matrix product tells them apart (`protocol/matmul.rs`): parties 1 and 2 double the first, and the second is component 2,
-    /// which both of them hold; at party 0, which does not have it, component 0 comes second.
+    /// The two components as a matrix product tells them apart (`protocol/matmul.rs`): parties 1 and 2 double the
+    /// first, and the second is component 2, which both of them hold; at party 0, which does not have it, component 0
+    /// comes second.
     pub(crate) fn far_and_middle(&self, id: PartyId) -> (&Words, &Words) {
         match id {
             PartyId::P1 => (&self.own, &self.next),
@@ -316,7 +317,8 @@ impl Parts {
     }
 }
 
-/// One party's additive part of 2 V for a matrix V of unreduced values: V modulo 2^63, as matrix products leave it and as truncation takes it.
+/// One party's additive part of 2 V for a matrix V of unreduced values: V modulo 2^63, as matrix products leave it and
+/// as truncation takes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Doubled(pub Parts);
 

@@ -2,8 +2,8 @@ use crate::buffer::Words;
 use crate::error::{Error, Result};
 use crate::id::PartyId;
 
-/// One party's replicated exclusive-or share of `blocks` vectors of `len` bits, 64 a word. Every block starts on a word of its
-/// own; the bits beyond `len` in a block's last word mean nothing.
+/// One party's replicated exclusive-or share of `blocks` vectors of `len` bits, 64 a word. Every block starts on a word
+/// of its own; the bits beyond `len` in a block's last word mean nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BitShare {
     /// The number of vectors.

@@ -4,9 +4,9 @@ use crate::error::Result;
 use crate::id::PartyId;
 use crate::kernel::wide_fn;
 
-/// The left operand of matrix products as a party multiplies it (`protocol/matmul.rs`): one matrix of words, made from the
-/// two components of a share. Training data, which are only ever multiplied, are kept in this form: half the memory of a
-/// share.
+/// The left operand of matrix products as a party multiplies it (`protocol/matmul.rs`): one matrix of words, made from
+/// the two components of a share. Training data, which are only ever multiplied, are kept in this form: half the memory
+/// of a share.
 #[derive(Debug, Clone)]
 pub struct Factor {
     /// The party that holds the factor.

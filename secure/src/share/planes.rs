@@ -2,8 +2,9 @@ use crate::buffer::Words;
 use crate::kernel::to_planes;
 use std::ops::Range;
 
-/// Bits of numbers that one party knows, as planes: plane k holds bit k of every number, 64 numbers a word. The numbers are
-/// `blocks` vectors of `len`, and every vector begins on a word of its own in each plane, as in a [`BitShare`](super::BitShare).
+/// Bits of numbers that one party knows, as planes: plane k holds bit k of every number, 64 numbers a word. The numbers
+/// are `blocks` vectors of `len`, and every vector begins on a word of its own in each plane, as in a
+/// [`BitShare`](super::BitShare).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Planes {
     blocks: usize,

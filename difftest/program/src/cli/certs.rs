@@ -1,16 +1,18 @@
 //! `difftest certs`: keys, certificates and configuration files for three parties and their client.
 
 use super::{Verdict, print};
+use crate::error::{Error, FlagError, PartiesError};
 use crate::parties::certificates::issue;
 use crate::parties::files::write_all;
-use difftest::error::Error;
 use std::path::PathBuf;
 
 /// Flags of `difftest certs`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Writes into DIR: authority.pem and authority.key (keep the key offline), and for each party and the client a \
-certificate, a key, and a file: party0.toml to party2.toml for `difftest party`, hosts.toml for `--parties`. Give each machine its own key and no \
+    after_help = "Writes into DIR: authority.pem and authority.key (keep the key offline), and for each party and the \
+        client a \
+certificate, a key, and a file: party0.toml to party2.toml for `difftest party`, hosts.toml for `--parties`. Give each \
+machine its own key and no \
 other. Existing files are never replaced."
 )]
 pub struct Args {
@@ -31,11 +33,12 @@ pub struct Args {
 /// # Errors
 /// A file that cannot be written.
 pub fn run(args: Args) -> Result<Verdict, Error> {
-    let addresses = args.addresses.try_into().map_err(|_| Error::Usage("three addresses, one a party".into()))?;
-    let issuance = issue(args.days).map_err(Error::Secure)?;
+    let addresses = args.addresses.try_into().map_err(|given: Vec<String>| FlagError::Addresses(given.len()))?;
+    let issuance = issue(args.days).map_err(PartiesError::from)?;
     write_all(&args.folder, &issuance, &addresses, false)?;
     print(&format!(
-        "{}: certificates for party0.difftest, party1.difftest, party2.difftest and client.difftest, valid for {} days\n",
+        "{}: certificates for party0.difftest, party1.difftest, party2.difftest and client.difftest, valid for {} \
+         days\n",
         args.folder.display(),
         args.days
     ))?;

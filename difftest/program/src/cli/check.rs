@@ -2,10 +2,11 @@
 
 use super::training::Flags;
 use super::{Verdict, one_of, print};
+use crate::error::{Error, FlagError};
 use difftest::check::{Outcome, comparison};
 use difftest::checkpoint::Trained;
 use difftest::config::{self, Config, Length, Mode};
-use difftest::error::Error;
+use difftest::error::Error as RunError;
 use difftest::evaluation::Evaluation;
 use difftest::experiment;
 use difftest::interrupt;
@@ -37,11 +38,12 @@ pub struct Args {
     /// lockstep: all sides start every step from the same weights; free: each side trains on its own
     #[arg(long, value_parser = one_of(&Mode::ALL, Mode::name), default_value = "lockstep")]
     mode: Mode,
-    /// Free mode: start again at half the learning rate if, after an epoch, a loss exceeds 100 or accuracy is at chance, 11 % for ten balanced
-    /// classes (the paper's rule)
+    /// Free mode: start again at half the learning rate if, after an epoch, a loss exceeds 100 or accuracy is at
+    /// chance, 11 % for ten balanced classes (the paper's rule)
     #[arg(long)]
     restart_on_divergence: bool,
-    /// Free mode: write what was trained, f64's weights to FILE and each party's shares to a file of its own beside it (safetensors)
+    /// Free mode: write what was trained, f64's weights to FILE and each party's shares to a file of its own beside it
+    /// (safetensors)
     #[arg(long, value_name = "FILE")]
     save_model: Option<PathBuf>,
     /// Free mode: go on with a model written by --save-model, from the batch after its last
@@ -68,7 +70,8 @@ pub struct Args {
     /// Compare only this tensor, and list the elements nearest to their bounds
     #[arg(long, value_name = "TENSOR")]
     probe: Option<String>,
-    /// Fix the three parties' randomness in order to repeat a run. INSECURE: the shares hide nothing, and every report says so
+    /// Fix the three parties' randomness in order to repeat a run. INSECURE: the shares hide nothing, and every report
+    /// says so
     #[arg(long, value_name = "N")]
     insecure_seed: Option<u64>,
 }
@@ -97,30 +100,24 @@ impl Args {
         };
         let steps = length.steps(rows.unwrap_or(1), self.training.batch)?;
         if self.mode == Mode::Free && (self.step.is_some() || self.probe.is_some() || self.budget) {
-            return Err(Error::Usage(
-                "--step, --probe and --budget look into single steps; they need --mode lockstep".into(),
-            ));
+            let (flags, because) = ("--step, --probe and --budget", "look into single steps");
+            return Err(FlagError::Mode { flags, because, they: "they need", mode: "lockstep" }.into());
         }
         if self.mode == Mode::Free && (self.save_step.is_some() || self.save_failure.is_some()) {
-            return Err(Error::Usage(
-                "--save-step and --save-failure write single steps; they need --mode lockstep".into(),
-            ));
+            let (flags, because) = ("--save-step and --save-failure", "write single steps");
+            return Err(FlagError::Mode { flags, because, they: "they need", mode: "lockstep" }.into());
         }
         if self.mode == Mode::Lockstep && (self.save_model.is_some() || self.load_model.is_some()) {
-            return Err(Error::Usage(
-                "--save-model and --load-model are about what each side trains on its own; they need --mode free"
-                    .into(),
-            ));
+            let (flags, because) = ("--save-model and --load-model", "are about what each side trains on its own");
+            return Err(FlagError::Mode { flags, because, they: "they need", mode: "free" }.into());
         }
         if self.mode == Mode::Free && steps.saturating_mul(self.training.batch) > ROWS {
-            return Err(Error::Usage(format!(
-                "a free run of {steps} steps of {} rows is longer than one run can be; it takes {} steps, and --load-model goes on from there",
-                self.training.batch,
-                ROWS / self.training.batch
-            )));
+            let batch = self.training.batch;
+            return Err(FlagError::TooLong { steps, batch, most: ROWS / batch }.into());
         }
         if self.restart_on_divergence && self.mode != Mode::Free {
-            return Err(Error::Usage("--restart-on-divergence judges whole epochs; it needs --mode free".into()));
+            let (flags, because) = ("--restart-on-divergence", "judges whole epochs");
+            return Err(FlagError::Mode { flags, because, they: "it needs", mode: "free" }.into());
         }
         if let Some(rows) = rows {
             self.fits(steps, rows.div_ceil(self.training.batch))?;
@@ -144,12 +141,10 @@ impl Args {
     /// Whether what is asked of a run's steps is there, given how many an epoch has.
     fn fits(&self, steps: usize, epoch: usize) -> Result<(), Error> {
         if let Some(step) = self.step.filter(|s| *s >= steps) {
-            return Err(Error::Usage(format!("--step is {step}; a run of {steps} steps has steps 0 to {}", steps - 1)));
+            return Err(FlagError::NoStep { flag: "--step is", step: step.to_string(), steps }.into());
         }
         if self.restart_on_divergence && steps < epoch {
-            return Err(Error::Usage(format!(
-                "--restart-on-divergence judges whole epochs; it needs at least {epoch} steps"
-            )));
+            return Err(FlagError::ShortOfAnEpoch(epoch).into());
         }
         self.saves(steps).map(drop)
     }
@@ -159,11 +154,7 @@ impl Args {
         let Some([n, file]) = self.save_step.as_deref() else { return Ok(None) };
         match n.to_str().unwrap_or_default().parse() {
             Ok(n) if n < steps => Ok(Some((n, file.into()))),
-            _ => Err(Error::Usage(format!(
-                "--save-step {}: a run of {steps} steps has steps 0 to {}",
-                n.display(),
-                steps - 1
-            ))),
+            _ => Err(FlagError::NoStep { flag: "--save-step is", step: n.display().to_string(), steps }.into()),
         }
     }
 }
@@ -187,8 +178,8 @@ fn lockstep(args: &Args, config: &Config, data: &Dataset) -> Result<(lockstep::F
     });
     bar.finish_and_clear();
     // What the parties did not finish is a failure as well.
-    if let (Err(Error::Protocol(what)), Some(path), Some(trace)) = (&run, &args.save_failure, &last)
-        && let Some(file) = StepFile::new(config, trace, vec![what.clone()])
+    if let (Err(RunError::Protocol(what)), Some(path), Some(trace)) = (&run, &args.save_failure, &last)
+        && let Some(file) = StepFile::new(config, trace, vec![what.to_string()])
     {
         output::write(path, file.json().as_bytes())?;
     }

@@ -1,7 +1,8 @@
 //! `difftest check`: judges another engine's trace.
 
 use super::{Verdict, print};
-use difftest::error::Error;
+use crate::error::Error;
+use difftest::error::{Error as RunError, FileKind, Malformed};
 use difftest::foreign::{ci, html, judge, text};
 use difftest::output;
 use difftest::trace::TraceFile;
@@ -59,7 +60,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     }
     let trace = TraceFile::read(&path)?;
     let file = path.display().to_string();
-    let found = judge(&trace).map_err(|what| Error::Usage(format!("{file}: {what}")))?;
+    let found = judge(&trace).map_err(|what| Malformed::new(FileKind::Trace, &path, what))?;
     let shown = match args.format {
         Format::Text => text::text(&found),
         Format::Github => {
@@ -70,8 +71,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     };
     print(&shown)?;
     if let Some(path) = &args.json {
-        let json =
-            serde_json::to_string_pretty(&found).map_err(|e| Error::Usage(format!("the report as JSON: {e}")))?;
+        let json = serde_json::to_string_pretty(&found).map_err(RunError::json("the report"))?;
         output::write(path, json.as_bytes())?;
     }
     if let Some(path) = &args.html {

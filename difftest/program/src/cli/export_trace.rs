@@ -2,10 +2,12 @@
 
 use super::Verdict;
 use super::training::Flags;
+use crate::error::Error;
 use difftest::config;
-use difftest::error::Error;
+use difftest::error::ConfigError;
 use difftest::output;
-use difftest::trace::{TraceFile, record};
+use difftest::run::record;
+use difftest::trace::TraceFile;
 use std::path::PathBuf;
 
 /// Flags of `difftest export-trace`.
@@ -53,27 +55,24 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
 fn trace(args: &Args) -> Result<TraceFile, Error> {
     let untrained = args.flags.spec(1, None)?;
     if args.corners {
-        return record::corners(untrained.head, untrained.rounding);
+        return Ok(record::corners(untrained.head, untrained.rounding)?);
     }
     if args.steps == 0 {
-        return Err(Error::Usage("--steps is 0; a trace has at least 1".into()));
+        return Err(ConfigError::Nothing { flag: "--steps", of: "a trace" }.into());
     }
     let data = config::data(args.flags.data.as_deref())?;
     let spec = args.flags.spec(1, Some(&data))?;
-    record::training(&spec, &data.train, args.steps, args.flags.seed, args.insecure_seed)
+    Ok(record::training(&spec, &data.train, args.steps, args.flags.seed, args.insecure_seed)?)
 }
 
 #[cfg(not(feature = "faults"))]
 fn plant(_: &str) -> Result<(), Error> {
-    Err(Error::Usage(
-        "this build cannot plant faults, and no release should; build with: cargo run --release --features faults"
-            .into(),
-    ))
+    Err(crate::error::FlagError::NoFaults("").into())
 }
 
 #[cfg(feature = "faults")]
 fn plant(name: &str) -> Result<difftest::faults::Planted, Error> {
-    difftest::faults::Planted::named(name)
+    Ok(difftest::faults::Planted::named(name)?)
 }
 
 #[cfg(not(feature = "faults"))]

@@ -1,7 +1,11 @@
 //! `difftest faults`: plants faults in the secure side and shows what finds them.
 
 use super::Verdict;
-use difftest::error::Error;
+#[cfg(feature = "faults")]
+use super::print;
+use crate::error::Error;
+#[cfg(feature = "faults")]
+use difftest::faults::{self, Row};
 use std::path::PathBuf;
 
 /// Flags of `difftest faults`.
@@ -13,8 +17,8 @@ pub struct Args {
     /// Lock-step training steps that ordinary training may take to notice
     #[arg(long, default_value_t = 20, value_name = "N")]
     steps: usize,
-    /// Plant nothing: N clean runs with different seeds, heads, depths, widths, class counts, batches, formats, data and roundings, in which
-    /// nothing may be found
+    /// Plant nothing: N clean runs with different seeds, heads, depths, widths, class counts, batches, formats, data and
+    /// roundings, in which nothing may be found
     #[arg(long, value_name = "N", conflicts_with = "fault")]
     clean: Option<u64>,
     /// Seed of the first clean run
@@ -31,9 +35,7 @@ pub struct Args {
 /// A build without the feature; a name that is no fault; a report that cannot be written.
 #[cfg(not(feature = "faults"))]
 pub fn run(_: Args) -> Result<Verdict, Error> {
-    Err(Error::Usage(
-        "this build cannot plant faults, and no release should; build with: cargo run --release --features faults -- faults".into(),
-    ))
+    Err(crate::error::FlagError::NoFaults(" -- faults").into())
 }
 
 /// Runs `difftest faults`.
@@ -42,26 +44,17 @@ pub fn run(_: Args) -> Result<Verdict, Error> {
 /// A name that is no fault; a report that cannot be written.
 #[cfg(feature = "faults")]
 pub fn run(args: Args) -> Result<Verdict, Error> {
-    use super::print;
+    use difftest::error::ConfigError;
     use difftest::faults::catalogue::AnyFault;
-    use difftest::{faults, output, report};
+    use difftest::{output, report};
 
     if args.steps == 0 {
-        return Err(Error::Usage("--steps is 0; training needs at least 1".into()));
+        return Err(ConfigError::Nothing { flag: "--steps", of: "a training" }.into());
     }
     // A planted fault may make a party panic; the matrix says so, once.
     std::panic::set_hook(Box::new(|_| ()));
     if let Some(runs) = args.clean {
-        let (start, mut alarms) = (std::time::Instant::now(), 0);
-        for seed in args.first..args.first.saturating_add(runs) {
-            if let Some(f) = faults::clean(seed)? {
-                alarms += 1;
-                print(&format!("FALSE ALARM  seed {seed}: {} at {}: {}\n", f.check, f.place, f.detail))?;
-            }
-        }
-        let seconds = start.elapsed().as_secs_f64();
-        print(&format!("{alarms} false alarms in {runs} clean runs, {seconds:.0} s\n"))?;
-        return Ok(Verdict::of(alarms == 0));
+        return clean(args.first, runs);
     }
     let chosen = match &args.fault {
         None => AnyFault::all(),
@@ -71,30 +64,13 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         "{:<26} {:<19} {:<19} {:<14} {:<14} {:<15} {}\n",
         "fault", "planted at", "named", "cause", "named", "found by", "training alone"
     ))?;
-    let matrix = faults::matrix(&chosen, args.steps, |row| {
-        let named = row.finding.as_ref();
-        let training = row.training.as_ref().map_or("-".to_owned(), |t| {
-            t.step.map_or_else(|| t.check.to_owned(), |step| format!("{}, step {step}", t.check))
-        });
-        let line = format!(
-            "{:<26} {:<19} {:<19} {:<14} {:<14} {:<15} {training}\n",
-            row.fault,
-            row.planted_at,
-            named.map_or("-", |f| f.place),
-            row.planted_cause,
-            named.map_or("-", |f| f.cause),
-            named.map_or("NOT FOUND", |f| f.check),
-        );
-        let more = match (&args.fault, named) {
-            (Some(_), Some(f)) => format!("  {}\n  {}\n", row.description, f.detail),
-            _ => String::new(),
-        };
-        // A reader that has gone away ends the output, not the run.
-        let _ = print(&format!("{line}{more}"));
-    })?;
+    // A reader that has gone away ends the output, not the run.
+    let shown = |row: &Row| drop(print(&line(row, args.fault.is_some())));
+    let matrix = faults::matrix(&chosen, args.steps, shown)?;
     let n = matrix.faults.len();
     print(&format!(
-        "{} of {n} found; {} of {n} with the right place and cause; {} of {n} by lock-step training alone within {} steps\n",
+        "{} of {n} found; {} of {n} with the right place and cause; {} of {n} by lock-step training alone within {} \
+         steps\n",
         matrix.detected,
         matrix.explained,
         matrix.faults.iter().filter(|r| r.training.is_some()).count(),
@@ -104,4 +80,41 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         output::write(path, report::json::stamped(&matrix, None).as_bytes())?;
     }
     Ok(Verdict::of(matrix.detected == n))
+}
+
+/// Clean runs: whatever is found in them is a false alarm.
+#[cfg(feature = "faults")]
+fn clean(first: u64, runs: u64) -> Result<Verdict, Error> {
+    let (start, mut alarms) = (std::time::Instant::now(), 0);
+    for seed in first..first.saturating_add(runs) {
+        if let Some(f) = faults::clean(seed)? {
+            alarms += 1;
+            print(&format!("FALSE ALARM  seed {seed}: {} at {}: {}\n", f.check, f.place, f.detail))?;
+        }
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    print(&format!("{alarms} false alarms in {runs} clean runs, {seconds:.0} s\n"))?;
+    Ok(Verdict::of(alarms == 0))
+}
+
+/// A row of the matrix, with description and finding if they are asked for.
+#[cfg(feature = "faults")]
+fn line(row: &Row, explain: bool) -> String {
+    let named = row.finding.as_ref();
+    let training = row.training.as_ref().map_or("-".to_owned(), |t| {
+        t.step.map_or_else(|| t.check.to_owned(), |step| format!("{}, step {step}", t.check))
+    });
+    let line = format!(
+        "{:<26} {:<19} {:<19} {:<14} {:<14} {:<15} {training}\n",
+        row.fault,
+        row.planted_at,
+        named.map_or("-", |f| f.place),
+        row.planted_cause,
+        named.map_or("-", |f| f.cause),
+        named.map_or("NOT FOUND", |f| f.check),
+    );
+    match named.filter(|_| explain) {
+        Some(f) => format!("{line}  {}\n  {}\n", row.description, f.detail),
+        None => line,
+    }
 }

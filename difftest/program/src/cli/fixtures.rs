@@ -1,8 +1,8 @@
 //! `difftest fixtures`: recorded results, written and checked.
 
 use super::{Verdict, print};
+use crate::error::{Error, FlagError};
 use clap::Subcommand;
-use difftest::error::Error;
 use difftest::golden;
 use std::path::{Path, PathBuf};
 
@@ -29,12 +29,8 @@ fn folder(dir: Option<PathBuf>, action: Action) -> Result<PathBuf, Error> {
     let (here, sources) = (Path::new("fixtures/golden"), Path::new(env!("CARGO_MANIFEST_DIR")));
     let sources = sources.join("../../fixtures/golden");
     let known = || [here, sources.as_path()].into_iter().find(|dir| dir.is_dir()).map(Path::to_owned);
-    dir.or_else(known).or_else(|| matches!(action, Action::Generate).then(|| here.into())).ok_or_else(|| {
-        Error::Usage(
-            "there are no recorded results here, in fixtures/golden, and the sources of this program are not where it was built; name the folder with --dir"
-                .into(),
-        )
-    })
+    let new = || matches!(action, Action::Generate).then(|| here.into());
+    dir.or_else(known).or_else(new).ok_or(FlagError::NoGoldens.into())
 }
 
 /// Runs `difftest fixtures`.

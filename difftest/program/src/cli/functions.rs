@@ -1,8 +1,8 @@
 //! `difftest functions`: proven bound, measured worst error and bias of every function, by input range.
 
 use super::{Verdict, parse_rounding, print};
+use crate::error::Error;
 use difftest::check::Outcome;
-use difftest::error::Error;
 use difftest::functions::{self, Row, Scope, heads};
 use difftest::{output, report};
 use reference::spec::{FixedSpec, Rounding};

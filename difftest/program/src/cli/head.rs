@@ -1,18 +1,18 @@
 //! `difftest head`: one output head on given logits, by all sides, as JSON.
 
 use super::{Verdict, parse_head, parse_rounding, print};
+use crate::error::{Error, LogitsCause, LogitsError};
 use difftest::bound::head::HeadRules;
 use difftest::bound::interval::Interval;
 use difftest::compare::real;
-use difftest::error::Error;
+use difftest::error::Error as RunError;
 use difftest::input;
 use difftest::report;
 use difftest::run::head::HeadTrace;
-use difftest::side::real::refused;
 use ndarray::Array2;
 use reference::f64::RealHead;
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// Which sides answer.
@@ -28,9 +28,12 @@ enum Side {
 /// Flags of `difftest head`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Input:  {\"logits\": [[2.0, -1.0, 0.3], ...], \"labels\": [0, ...]}, rows of the same class count, 2 or more\n\
-Output: {\"schema\": 2, \"rows\": [{\"real\": {\"probabilities\", \"loss\", \"gradient\"}, \"integer\": .., \"secure\": .., \"bound\": [..], \"ambiguous\": [..]}]}\n\
-bound: largest possible |secure - real| of each gradient element; ambiguous: it jumps with a comparison that rounding may turn;\n\
+    after_help = "Input:  {\"logits\": [[2.0, -1.0, 0.3], ...], \"labels\": [0, ...]}, rows of the same class count, 2 \
+        or more\n\
+Output: {\"schema\": 2, \"rows\": [{\"real\": {\"probabilities\", \"loss\", \"gradient\"}, \"integer\": .., \
+\"secure\": .., \"bound\": [..], \"ambiguous\": [..]}]}\n\
+bound: largest possible |secure - real| of each gradient element; ambiguous: it jumps with a comparison that rounding \
+may turn;\n\
 loss: null where the head has none or it is infinite."
 )]
 pub struct Args {
@@ -55,9 +58,40 @@ pub struct Args {
     /// Sides that answer
     #[arg(long, value_enum, default_value_t = Side::All)]
     side: Side,
-    /// Fix the three parties' randomness in order to repeat a run. INSECURE: the shares hide nothing, and the answer says so
+    /// Fix the three parties' randomness in order to repeat a run. INSECURE: the shares hide nothing, and the answer
+    /// says so
     #[arg(long, value_name = "N")]
     insecure_seed: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    logits: Vec<Vec<f64>>,
+    labels: Vec<Label>,
+}
+
+/// A label as it is written, which need not name a class.
+#[derive(Debug, Clone, Copy)]
+struct Label(i128);
+
+impl<'de> Deserialize<'de> for Label {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Integer;
+        impl serde::de::Visitor<'_> for Integer {
+            type Value = Label;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a class, which is an integer from 0 on")
+            }
+            fn visit_i64<E>(self, v: i64) -> Result<Label, E> {
+                Ok(Label(v.into()))
+            }
+            fn visit_u64<E>(self, v: u64) -> Result<Label, E> {
+                Ok(Label(v.into()))
+            }
+        }
+        deserializer.deserialize_i64(Integer)
+    }
 }
 
 /// A head's answer to one row, in reals.
@@ -102,25 +136,53 @@ struct Output {
 /// The largest input that is read.
 const MAX_INPUT: u64 = 64 << 20;
 
+/// The name of the input in an error.
+fn name(input: &Path) -> &Path {
+    if input.as_os_str() == "-" { Path::new("standard input") } else { input }
+}
+
 /// Reads and checks the input. Returns the logits, (rows, classes), and the labels.
 fn read(args: &Args) -> Result<(Array2<f64>, Vec<usize>), Error> {
     let standard = args.input.as_os_str() == "-";
-    let path = if standard { Path::new("standard input") } else { &args.input };
+    let path = name(&args.input);
     let text = if standard { input::text(std::io::stdin(), path, MAX_INPUT) } else { input::file(path, MAX_INPUT) }?;
-    input::logits::parse(path, &text)
+    parse(path, &text)
+}
+
+/// Reads and checks the text of an input that is called `path`.
+pub(crate) fn parse(path: &Path, text: &str) -> Result<(Array2<f64>, Vec<usize>), Error> {
+    let bad = |cause| Error::from(LogitsError { path: path.into(), cause });
+    let Input { logits, labels } = serde_json::from_str(text).map_err(|e| match input::not_finite(text) {
+        Some(word) => bad(LogitsCause::NotFinite(word.into())),
+        None => bad(LogitsCause::Json(e)),
+    })?;
+    if logits.is_empty() || logits.len() != labels.len() {
+        return Err(bad(LogitsCause::Count { rows: logits.len(), labels: labels.len() }));
+    }
+    let classes = logits[0].len();
+    if !(2..=4096).contains(&classes) {
+        return Err(bad(LogitsCause::Classes(classes)));
+    }
+    if let Some(row) = logits.iter().position(|r| r.len() != classes) {
+        return Err(bad(LogitsCause::Row { row, found: logits[row].len(), classes }));
+    }
+    if let Some(row) = labels.iter().position(|l| !(0..classes as i128).contains(&l.0)) {
+        return Err(bad(LogitsCause::Label { row, label: labels[row].0, classes }));
+    }
+    let labels: Vec<usize> = labels.into_iter().map(|l| l.0 as usize).collect();
+    let flat: Vec<f64> = logits.into_iter().flatten().collect();
+    let matrix = Array2::from_shape_vec((labels.len(), classes), flat).expect("every row was found to have as many");
+    Ok((matrix, labels))
 }
 
 /// round(v 2^f) of every logit.
-fn encode(logits: &Array2<f64>, fixed: FixedSpec) -> Result<Array2<i64>, Error> {
-    reference::fixed::parameters::encode("logits", logits, fixed, fixed.fraction_bits).map_err(|e| {
+fn encode(input: &Path, logits: &Array2<f64>, fixed: FixedSpec) -> Result<Array2<i64>, LogitsError> {
+    reference::fixed::parameters::encode("logits", logits, fixed, fixed.fraction_bits).map_err(|cause| {
         let classes = logits.ncols();
         let at =
             logits.iter().position(|v| (v * fixed.one() as f64).round().abs() >= fixed.limit() as f64).unwrap_or(0);
-        Error::Usage(format!(
-            "row {}, class {}: {e}; --side real answers without the fixed-point sides",
-            at / classes,
-            at % classes
-        ))
+        let cause = LogitsCause::Encode { row: at / classes, class: at % classes, cause };
+        LogitsError { path: input.into(), cause }
     })
 }
 
@@ -172,8 +234,8 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         answers.push(Row {
             real: Answer {
                 probabilities: head.probabilities(&x),
-                loss: head.loss(&x, label).map_err(refused)?.filter(|l| l.is_finite()),
-                gradient: head.gradient(&x, label).map_err(refused)?,
+                loss: head.loss(&x, label)?.filter(|l| l.is_finite()),
+                gradient: head.gradient(&x, label)?,
                 gradient_units: None,
             },
             integer: None,
@@ -213,18 +275,18 @@ fn fixed_sides(
     output: &mut Output,
 ) -> Result<(), Error> {
     let (classes, f) = (logits.ncols(), spec.fixed.fraction_bits);
-    let units = encode(logits, spec.fixed)?;
+    let units = encode(name(&args.input), logits, spec.fixed)?;
     let trace = HeadTrace::of(spec, &units, labels, args.insecure_seed)?;
     output.bit_exact = Some(trace.bit_exact());
     let HeadTrace { integer, secure, violations } = trace;
     let integer = match integer {
         Ok(integer) => integer,
         // The parties rounded as the arithmetic cannot: their fault, not the input's.
-        Err(Error::Integer(refused)) => {
+        Err(RunError::Integer(refused)) => {
             output.refused = Some(refused.to_string());
             return Ok(());
         }
-        Err(e) => return Err(e),
+        Err(e) => return Err(e.into()),
     };
     let flat = |m: &Array2<i64>| m.iter().copied().collect::<Vec<_>>();
     let (p, g) = (flat(&integer.probabilities), flat(&integer.gradient));

@@ -1,10 +1,10 @@
 //! `difftest completions` and `difftest man`: made from the command line itself.
 
 use super::{Verdict, command, print};
+use crate::error::Error;
 use clap_complete::Shell;
-use difftest::error::Error;
 use difftest::output;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Flags of `difftest completions`.
 #[derive(Debug, clap::Args)]
@@ -39,7 +39,7 @@ pub fn completions(args: &Completions) -> Result<Verdict, Error> {
 
 fn page(command: clap::Command) -> Result<String, Error> {
     let mut page = Vec::new();
-    clap_mangen::Man::new(command).render(&mut page).map_err(|e| Error::Usage(format!("the manual page: {e}")))?;
+    clap_mangen::Man::new(command).render(&mut page).map_err(Error::file(Path::new("the manual page")))?;
     Ok(String::from_utf8_lossy(&page).into_owned())
 }
 

@@ -1,8 +1,9 @@
 //! `difftest paper`: the source paper's evaluation as a grid of independent cells.
 
 use super::{Verdict, one_of, parse_head, parse_rounding, print};
+use crate::error::{Error, FlagError};
 use difftest::config;
-use difftest::error::Error;
+use difftest::error::CellError;
 use difftest::paper::cell::{Cell, Id, MOST_LAYERS, Setup, Side};
 use difftest::paper::grid::{self, Grid, weight};
 use difftest::paper::record::Record;
@@ -74,7 +75,8 @@ struct Run {
     #[arg(long, value_delimiter = ',', default_value = "1,2,3")]
     layers: Vec<usize>,
     /// Output heads
-    #[arg(long, value_delimiter = ',', value_parser = parse_head, default_value = "softmax,relu-prob,relu-prob-cut,relu-grad,relu-eps")]
+    #[arg(long, value_delimiter = ',', value_parser = parse_head,
+        default_value = "softmax,relu-prob,relu-prob-cut,relu-grad,relu-eps")]
     heads: Vec<Head>,
     /// Roundings of truncations
     #[arg(long, value_delimiter = ',', value_parser = parse_rounding, default_value = "prob,nearest")]
@@ -83,7 +85,8 @@ struct Run {
     #[arg(long, default_value_t = 20)]
     epochs: usize,
     /// Sides
-    #[arg(long, value_delimiter = ',', value_parser = one_of(&Side::ALL, Side::name), default_value = "secure,integer,real")]
+    #[arg(long, value_delimiter = ',', value_parser = one_of(&Side::ALL, Side::name),
+        default_value = "secure,integer,real")]
     sides: Vec<Side>,
     /// Seeds of batches and initial weights, and of the integer model's coins
     #[arg(long, value_delimiter = ',', default_value = "1")]
@@ -139,15 +142,16 @@ struct Run {
 
 impl Run {
     fn grid(&self) -> Result<Grid, Error> {
-        let positive = |flag: &str, ok: bool| {
-            if ok { Ok(()) } else { Err(Error::Usage(format!("{flag} is 0; it must be at least 1"))) }
+        let positive = |flag: &'static str, ok: bool| {
+            let refused = FlagError::Range { flag, value: "0".into(), range: "at least 1".into() };
+            if ok { Ok(()) } else { Err(refused) }
         };
         positive("--epochs", self.epochs > 0)?;
         positive("--batch", self.batch > 0)?;
         positive("--rate-units", self.rate_units != Some(0))?;
         positive("--rows", self.rows != Some(0))?;
-        if let Some(bad) = self.layers.iter().find(|l| !(1..=MOST_LAYERS).contains(*l)) {
-            return Err(Error::Usage(format!("--layers has {bad}; depths are 1 to {MOST_LAYERS}")));
+        if let Some(&depth) = self.layers.iter().find(|l| !(1..=MOST_LAYERS).contains(*l)) {
+            return Err(FlagError::Depth { depth, most: MOST_LAYERS }.into());
         }
         Ok(Grid {
             sides: self.sides.clone(),
@@ -181,15 +185,13 @@ impl Run {
 }
 
 /// One cell by name or by its place in the list.
-fn chosen(text: &str, cells: &[Id]) -> Result<Id, Error> {
+fn chosen(text: &str, cells: &[Id]) -> Result<Id, FlagError> {
     match text.parse::<usize>() {
-        Ok(n) => cells.get(n).cloned().ok_or_else(|| {
-            Error::Usage(format!(
-                "--cell is {n}; this grid has cells 0 to {}, see --list",
-                cells.len().saturating_sub(1)
-            ))
-        }),
-        Err(_) => text.parse().map_err(|e| Error::Usage(format!("--cell: {e}"))),
+        Ok(place) => {
+            let last = cells.len().saturating_sub(1);
+            cells.get(place).cloned().ok_or(FlagError::CellPlace { place, last })
+        }
+        Err(_) => text.parse().map_err(FlagError::CellName),
     }
 }
 
@@ -219,9 +221,7 @@ fn merge(from: &[PathBuf], out: &Path) -> Result<Verdict, Error> {
 }
 
 fn finished(store: &Store) -> Result<(Setup, Vec<Cell>), Error> {
-    store.all()?.ok_or_else(|| {
-        Error::Usage(format!("{} holds no finished cell; run difftest paper first", store.dir().display()))
-    })
+    Ok(store.all()?.ok_or_else(|| CellError::NoCells(store.dir().into()))?)
 }
 
 fn table(results: &Path, save: Option<&Path>, update: Option<&Path>) -> Result<Verdict, Error> {
@@ -236,7 +236,7 @@ fn table(results: &Path, save: Option<&Path>, update: Option<&Path>) -> Result<V
         return Ok(Verdict::Holds);
     };
     let old = std::fs::read_to_string(path).map_err(Error::file(path))?;
-    let new = document::replaced(&old, &tables).map_err(|e| Error::Usage(format!("{}: {e}", path.display())))?;
+    let new = document::replaced(&old, &tables).map_err(|cause| Error::Document { path: path.into(), cause })?;
     difftest::output::write(path, new.as_bytes())?;
     Ok(Verdict::Holds)
 }

@@ -1,8 +1,8 @@
 //! `difftest party`: one party as a process.
 
 use super::{Verdict, print};
+use crate::error::{Error, PartiesError};
 use crate::parties::files::PartyFile;
-use difftest::error::Error;
 use secure::engine::remote::health;
 use secure::host::{Host, HostConfig};
 use std::io::{Read, Write};
@@ -14,7 +14,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Flags of `difftest party`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "`difftest certs DIR` writes the file. The party prints one line when it listens, and logs one line for each session on \
+    after_help = "`difftest certs DIR` writes the file. The party prints one line when it listens, and logs one line \
+        for each session on \
 standard error."
 )]
 pub struct Args {
@@ -40,14 +41,14 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let (file, id, credentials) = PartyFile::read(&args.config)?;
     let patience = Duration::from_secs(file.patience_seconds);
     if args.health {
-        let s = health(&credentials, id, &file.listen, patience).map_err(|e| Error::Secure(e.to_string()))?;
+        let s = health(&credentials, id, &file.listen, patience).map_err(PartiesError::Health)?;
         print(&format!(
             "party={} up_seconds={} sessions={} ended={} failed={}\n",
             s.party, s.seconds, s.sessions, s.ended, s.failed
         ))?;
         return Ok(Verdict::Holds);
     }
-    let refused = |e: std::io::Error| Error::Usage(format!("cannot listen on {}: {e}; choose another", file.listen));
+    let refused = |cause| PartiesError::Listen { address: file.listen.clone(), cause };
     let listener = TcpListener::bind(&file.listen).map_err(refused)?;
     let address = listener.local_addr().map_err(refused)?;
     let quiet = args.quiet;
@@ -78,6 +79,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
             std::process::exit(0);
         });
     }
-    host.serve(&listener, &AtomicBool::new(false)).map_err(|e| Error::Secure(format!("{address}: {e}")))?;
+    let served = host.serve(&listener, &AtomicBool::new(false));
+    served.map_err(|cause| PartiesError::Serve { address: address.to_string(), cause })?;
     Ok(Verdict::Holds)
 }

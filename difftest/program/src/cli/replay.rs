@@ -1,8 +1,8 @@
 //! `difftest replay`: one recorded training step again, on all sides.
 
 use super::{Verdict, print};
+use crate::error::Error;
 use difftest::check::Outcome;
-use difftest::error::Error;
 use difftest::output;
 use difftest::replay::{self, shrink::shrink};
 use difftest::side::secure::Secure;
@@ -20,7 +20,8 @@ pub struct Args {
     /// Write the step on the fewest rows and classes that still fail, if it fails
     #[arg(long, value_name = "FILE")]
     shrink: Option<PathBuf>,
-    /// Fix the three parties' randomness in order to repeat a run. INSECURE: the shares hide nothing, and the answer says so
+    /// Fix the three parties' randomness in order to repeat a run. INSECURE: the shares hide nothing, and the answer
+    /// says so
     #[arg(long, value_name = "N")]
     insecure_seed: Option<u64>,
 }

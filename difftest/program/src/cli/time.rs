@@ -2,8 +2,8 @@
 
 use super::training::Flags;
 use super::{Verdict, print};
+use crate::error::{Error, FlagError};
 use difftest::config;
-use difftest::error::Error;
 use difftest::output;
 use difftest::report;
 use difftest::timing::{CLEAN_EPOCHS, Link, Timing, file_name, run as measure, text};
@@ -17,8 +17,10 @@ const LAYERS: usize = 2;
 /// Flags of `difftest time`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Epochs of both sides run in turn in this process, without checks. With two or more, the first warms up and is not counted.\n\
-A run is called clean if five or more epochs count and other work on the machine took no more than a tenth of a core; else quote processor time only.\n\
+    after_help = "Epochs of both sides run in turn in this process, without checks. With two or more, the first warms \
+        up and is not counted.\n\
+A run is called clean if five or more epochs count and other work on the machine took no more than a tenth of a core; \
+else quote processor time only.\n\
 `taskset -c 0 difftest time` measures one core. SECURE_KERNEL chooses the matrix kernel.\n\
 The projections add latency and bandwidth to the measured computation; nothing is sent over such a network."
 )]
@@ -53,9 +55,7 @@ pub struct Args {
 
 fn link(name: &'static str, latency_ms: f64, megabits_per_second: f64) -> Result<(&'static str, Link), Error> {
     if !(latency_ms >= 0.0 && latency_ms.is_finite() && megabits_per_second > 0.0 && megabits_per_second.is_finite()) {
-        return Err(Error::Usage(format!(
-            "the {name} link has latency {latency_ms} ms and {megabits_per_second} Mbit/s; latency must be 0 or more, bandwidth above 0"
-        )));
+        return Err(FlagError::Link { name, latency_ms, megabits_per_second }.into());
     }
     Ok((name, Link { latency_ms, megabits_per_second }))
 }
@@ -66,9 +66,9 @@ fn link(name: &'static str, latency_ms: f64, megabits_per_second: f64) -> Result
 /// Bad flags, bad data, a side that cannot go on, a report that cannot be written.
 pub fn run(args: Args) -> Result<Verdict, Error> {
     let &Args { epochs, steps, .. } = &args;
-    for (name, value) in [("--epochs", Some(epochs)), ("--steps", steps)] {
+    for (flag, value) in [("--epochs", Some(epochs)), ("--steps", steps)] {
         if let Some(v) = value.filter(|v| !(1..=1_000_000).contains(v)) {
-            return Err(Error::Usage(format!("{name} is {v}; it must be 1 to 1000000")));
+            return Err(FlagError::Range { flag, value: v.to_string(), range: "1 to 1000000".into() }.into());
         }
     }
     let links =

@@ -34,7 +34,8 @@ pub struct Flags {
     /// Momentum, from 0 to below 1
     #[arg(long, default_value_t = 0.9, allow_negative_numbers = true)]
     momentum: f64,
-    /// Extra fractional bits of the velocities; 0 is the paper's behaviour, in which nearest rounding keeps small velocities from decaying
+    /// Extra fractional bits of the velocities; 0 is the paper's behaviour, in which nearest rounding keeps small
+    /// velocities from decaying
     #[arg(long, default_value_t = 0)]
     velocity_bits: u32,
     /// Fraction bits f, 4 to 17: a unit is 2^-f
@@ -52,8 +53,8 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// What is trained, with so many `layers` if none are named: for the data set, or until it is known for the one that ships with the program, or for
-    /// any that was named.
+    /// What is trained, with so many `layers` if none are named: for the data set, or until it is known for the one
+    /// that ships with the program, or for any that was named.
     ///
     /// # Errors
     /// The first limit that is broken.

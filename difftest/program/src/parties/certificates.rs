@@ -43,13 +43,13 @@ impl Issuance {
     }
 }
 
-/// Issues certificates that are valid for `days` from now on, each for one name: party0.difftest, party1.difftest, party2.difftest,
-/// client.difftest. Keys are ECDSA on P-256. The beginning lies an hour back, for clocks that are behind.
+/// Issues certificates that are valid for `days` from now on, each for one name: party0.difftest, party1.difftest,
+/// party2.difftest, client.difftest. Keys are ECDSA on P-256. The beginning lies an hour back, for clocks that are
+/// behind.
 ///
 /// # Errors
 /// The system's randomness fails.
-pub fn issue(days: i64) -> Result<Issuance, String> {
-    let failed = |e: rcgen::Error| format!("cannot make certificates: {e}");
+pub fn issue(days: i64) -> Result<Issuance, rcgen::Error> {
     let now = OffsetDateTime::now_utc();
     let (from, to) = (now - Duration::hours(1), now + Duration::days(days));
     let mut params = CertificateParams::default();
@@ -57,8 +57,8 @@ pub fn issue(days: i64) -> Result<Issuance, String> {
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
     params.distinguished_name.push(DnType::CommonName, "difftest parties");
     (params.not_before, params.not_after) = (from, to);
-    let key = KeyPair::generate().map_err(failed)?;
-    let authority = params.self_signed(&key).map_err(failed)?.pem();
+    let key = KeyPair::generate()?;
+    let authority = params.self_signed(&key)?.pem();
     let authority_key = key.serialize_pem();
     let issuer = Issuer::new(params, key);
     let issued = PEERS.map(|peer| {
@@ -71,6 +71,6 @@ pub fn issue(days: i64) -> Result<Issuance, String> {
         let certificate = params.signed_by(&key, &issuer)?.pem();
         Ok(Issued { peer, certificate, key: key.serialize_pem() })
     });
-    let issued = issued.into_iter().collect::<Result<_, rcgen::Error>>().map_err(failed)?;
+    let issued = issued.into_iter().collect::<Result<_, rcgen::Error>>()?;
     Ok(Issuance { authority, authority_key, issued })
 }

@@ -1,7 +1,7 @@
 //! The files that tell a party and a client who and where everybody is.
 
 use super::certificates::Issuance;
-use difftest::error::Error;
+use crate::error::{Error, PartiesError, SettingsCause};
 use difftest::input;
 use secure::engine::remote::Hosts;
 use secure::host::hex;
@@ -12,11 +12,6 @@ use std::io::Write;
 use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Damaged inputs, as for every other reader (`difftest/tests/readers.rs`).
-#[cfg(test)]
-#[path = "../../../tests/readers/mutate.rs"]
-mod mutate;
 
 /// What `difftest party --config` reads.
 #[derive(Debug, Serialize, Deserialize)]
@@ -44,7 +39,8 @@ pub struct PartyFile {
     /// Take a seed from the client: repeatable, and worthless as a protection.
     #[serde(default)]
     pub insecure_seeds: bool,
-    /// The folder in which it keeps states of runs, so that they can be resumed; a relative path is one beside this file.
+    /// The folder in which it keeps states of runs, so that they can be resumed; a relative path is one beside this
+    /// file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub states: Option<PathBuf>,
     /// Seconds in which a connection must say what it is for.
@@ -124,15 +120,11 @@ impl PinTable {
     }
 
     fn pins(&self, file: &Path) -> Result<Pins, Error> {
-        let one = |name: &str, text: &str| -> Result<Fingerprint, Error> {
+        let one = |name: &'static str, text: &str| -> Result<Fingerprint, Error> {
             let bytes =
                 text.as_bytes().chunks(2).map(|two| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok());
             let bytes = bytes.collect::<Option<Vec<_>>>().unwrap_or_default();
-            bytes.try_into().map_err(|_| {
-                let what =
-                    "is not the SHA-256 of a certificate: 64 hexadecimal digits, as `difftest certs` writes them";
-                Error::Usage(format!("{}: pins.{name} {what}", file.display()))
-            })
+            bytes.try_into().map_err(|_| SettingsCause::Pin(name).of(file).into())
         };
         let pins = Pins {
             parties: [one("party0", &self.party0)?, one("party1", &self.party1)?, one("party2", &self.party2)?],
@@ -140,8 +132,7 @@ impl PinTable {
         };
         let all = [pins.parties[0], pins.parties[1], pins.parties[2], pins.client];
         if (0..4).any(|i| all[..i].contains(&all[i])) {
-            let what = "one certificate is pinned twice; everybody needs a certificate of their own";
-            return Err(Error::Usage(format!("{}: {what}", file.display())));
+            return Err(SettingsCause::PinnedTwice.of(file).into());
         }
         Ok(pins)
     }
@@ -153,15 +144,12 @@ impl AddressTable {
         [self.party0.clone(), self.party1.clone(), self.party2.clone()]
     }
 
-    fn check(&self, file: &Path) -> Result<(), Error> {
-        for (k, address) in self.all().into_iter().enumerate() {
+    pub(crate) fn check(&self, file: &Path) -> Result<(), Error> {
+        for (party, address) in self.all().into_iter().enumerate() {
             let Some(address) = address else { continue };
             let port = address.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?)));
             if port.is_none_or(|(host, port)| host.is_empty() || port == 0) {
-                return Err(Error::Usage(format!(
-                    "{}: addresses.party{k} is {address:?}; write host:port, [address]:port for IPv6",
-                    file.display()
-                )));
+                return Err(SettingsCause::Address { party, address }.of(file).into());
             }
         }
         Ok(())
@@ -182,17 +170,16 @@ fn from_toml<T: serde::de::DeserializeOwned>(path: &Path, text: &str) -> Result<
     toml::from_str(text).map_err(|e| {
         let line = e.span().map_or(1, |span| 1 + text.bytes().take(span.start).filter(|b| *b == b'\n').count());
         let what = e.message().replace('\n', " ");
-        Error::Usage(format!("{}: line {line}: {what}; `difftest certs` writes a right one", path.display()))
+        SettingsCause::Syntax { line, what }.of(path).into()
     })
 }
 
-/// Refuses a patience that is none, or that no clock can add up.
-fn check_patience(file: &Path, seconds: u64) -> Result<(), Error> {
-    if (1..=MOST_PATIENCE).contains(&seconds) {
+/// Refuses a time of no seconds, or of more than a clock can add up.
+fn check_seconds(file: &Path, field: &'static str, found: u64, most: u64) -> Result<(), Error> {
+    if (1..=most).contains(&found) {
         return Ok(());
     }
-    let what = format!("patience_seconds is {seconds}; it must be 1 to {MOST_PATIENCE}");
-    Err(Error::Usage(format!("{}: {what}", file.display())))
+    Err(SettingsCause::Seconds { field, found, most }.of(file).into())
 }
 
 /// Key, certificate and pins. The files' contents are never part of an error.
@@ -204,7 +191,7 @@ fn credentials(file: &Path, [authority, certificate, key]: [&Path; 3], pins: Pin
     };
     let certificate_text = text(certificate)?;
     Credentials::new(&text(authority)?, &certificate_text, &text(key)?, pins)
-        .map_err(|what| Error::Usage(format!("{}: {what}", file.display())))
+        .map_err(|what| SettingsCause::Credentials(what).of(file).into())
 }
 
 impl PartyFile {
@@ -214,9 +201,9 @@ impl PartyFile {
     /// The line and what is wrong with it.
     pub fn read(path: &Path) -> Result<(Self, PartyId, Credentials), Error> {
         let (file, id, pins) = Self::parse(path, &input::file(path, MAX_BYTES)?)?;
-        let wrong = |what: String| Error::Usage(format!("{}: {what}", path.display()));
+        let wrong = |cause: SettingsCause| Error::from(cause.of(path));
         if file.listen.to_socket_addrs().map_or(0, Iterator::count) == 0 {
-            return Err(wrong(format!("listen is {:?}; write address:port, 127.0.0.1:7000 for instance", file.listen)));
+            return Err(wrong(SettingsCause::Listen(file.listen)));
         }
         let credentials = credentials(path, [&file.authority, &file.certificate, &file.key], pins)?;
         Ok((file, id, credentials))
@@ -226,18 +213,16 @@ impl PartyFile {
     ///
     /// # Errors
     /// Those of [`read`](Self::read) that are about the text.
-    fn parse(path: &Path, text: &str) -> Result<(Self, PartyId, Pins), Error> {
+    pub(crate) fn parse(path: &Path, text: &str) -> Result<(Self, PartyId, Pins), Error> {
         let file: PartyFile = from_toml(path, text)?;
-        let wrong = |what: String| Error::Usage(format!("{}: {what}", path.display()));
+        let wrong = |cause: SettingsCause| Error::from(cause.of(path));
         let id = PartyId::ALL.get(usize::from(file.party)).copied();
-        let id = id.ok_or_else(|| wrong(format!("party is {}; it is 0, 1 or 2", file.party)))?;
+        let id = id.ok_or_else(|| wrong(SettingsCause::Party(file.party)))?;
         if !(1..=1024).contains(&file.threads) || file.sessions == 0 {
-            return Err(wrong("threads must be 1 to 1024, sessions at least 1".into()));
+            return Err(wrong(SettingsCause::Limits));
         }
-        check_patience(path, file.patience_seconds)?;
-        if file.idle_seconds > MOST_IDLE {
-            return Err(wrong(format!("idle_seconds is {}; it must be at most {MOST_IDLE}", file.idle_seconds)));
-        }
+        check_seconds(path, "patience_seconds", file.patience_seconds, MOST_PATIENCE)?;
+        check_seconds(path, "idle_seconds", file.idle_seconds, MOST_IDLE)?;
         file.addresses.check(path)?;
         let pins = file.pins.pins(path)?;
         Ok((file, id, pins))
@@ -256,9 +241,9 @@ impl HostsFile {
     }
 
     /// Reads the text of a file that is called `path`; addresses and pins are checked later.
-    fn parse(path: &Path, text: &str) -> Result<Self, Error> {
+    pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, Error> {
         let file: HostsFile = from_toml(path, text)?;
-        check_patience(path, file.patience_seconds)?;
+        check_seconds(path, "patience_seconds", file.patience_seconds, MOST_PATIENCE)?;
         Ok(file)
     }
 
@@ -271,10 +256,9 @@ impl HostsFile {
     }
 
     /// The addresses of all three and the pins.
-    fn named(&self, path: &Path) -> Result<([String; 3], Pins), Error> {
+    pub(crate) fn named(&self, path: &Path) -> Result<([String; 3], Pins), Error> {
         let [Some(a), Some(b), Some(c)] = self.addresses.all() else {
-            let what = "addresses must name party0, party1 and party2";
-            return Err(Error::Usage(format!("{}: {what}", path.display())));
+            return Err(SettingsCause::Addresses.of(path).into());
         };
         Ok(([a, b, c], self.pins.pins(path)?))
     }
@@ -286,14 +270,15 @@ impl HostsFile {
     }
 }
 
-/// Writes everything that three parties and a client need into a folder: keys and certificates, party0.toml to party2.toml, hosts.toml.
-/// With `local`, for three parties on this machine that compare: they choose their ports, record and take seeds.
+/// Writes everything that three parties and a client need into a folder: keys and certificates, party0.toml to
+/// party2.toml, hosts.toml. With `local`, for three parties on this machine that compare: they choose their ports,
+/// record and take seeds.
 ///
 /// # Errors
 /// A file that cannot be written.
 pub fn write_all(folder: &Path, issuance: &Issuance, addresses: &[String; 3], local: bool) -> Result<(), Error> {
     std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
-    let pins = issuance.pins().map_err(Error::Usage)?;
+    let pins = issuance.pins().map_err(PartiesError::Fingerprint)?;
     write(&folder.join("authority.pem"), &issuance.authority, false)?;
     if !local {
         write(&folder.join("authority.key"), &issuance.authority_key, true)?;
@@ -346,8 +331,8 @@ fn short(peer: Peer) -> String {
     }
 }
 
-fn toml_text(value: &impl Serialize) -> Result<String, Error> {
-    toml::to_string(value).map_err(|e| Error::Usage(format!("cannot write a configuration: {e}")))
+fn toml_text(value: &impl Serialize) -> Result<String, PartiesError> {
+    Ok(toml::to_string(value)?)
 }
 
 /// Writes a new file; a secret one is nobody else's to read from its first byte on.
@@ -357,73 +342,4 @@ fn write(path: &Path, text: &str, secret: bool) -> Result<(), Error> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, if secret { 0o600 } else { 0o644 });
     options.open(path).and_then(|mut f| f.write_all(text.as_bytes())).map_err(Error::file(path))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rand::SeedableRng;
-    use rand_chacha::ChaCha8Rng;
-
-    type Parse = fn(&Path, &str) -> Result<(), Error>;
-
-    const READERS: [(&str, Parse); 2] = [
-        ("party-file", |path, text| PartyFile::parse(path, text).map(drop)),
-        ("hosts-file", |path, text| {
-            let file = HostsFile::parse(path, text)?;
-            file.addresses.check(path)?;
-            file.named(path).map(drop)
-        }),
-    ];
-
-    fn corpus(name: &str) -> Vec<Vec<u8>> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/corpus").join(name);
-        let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
-        paths.sort();
-        paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
-    }
-
-    /// Any text is a configuration or refused in words. `READERS_INPUTS` and `READERS_SEED` as for the other readers.
-    #[test]
-    fn no_text_makes_the_reader_of_a_configuration_panic() {
-        let asked = |name: &str| std::env::var(name).ok().map(|v| v.parse::<u64>().expect("a number"));
-        let (inputs, seed) = (asked("READERS_INPUTS").unwrap_or(2000), asked("READERS_SEED").unwrap_or(1));
-        for (name, parse) in READERS {
-            let corpus = corpus(name);
-            let path = Path::new("f.toml");
-            let good = corpus.iter().filter_map(|b| std::str::from_utf8(b).ok()).filter(|t| parse(path, t).is_ok());
-            assert!(good.count() > 0, "{name}: a good one is in the corpus");
-            let mut rng = ChaCha8Rng::seed_from_u64(seed);
-            for k in 0..corpus.len() + inputs as usize {
-                let input = corpus.get(k).cloned().unwrap_or_else(|| mutate::mutated(&mut rng, &corpus));
-                let Ok(text) = input::text(&input[..], path, MAX_BYTES) else { continue };
-                if let Err(error) = parse(path, &text) {
-                    let error = error.to_string();
-                    assert!(
-                        error.starts_with("f.toml: ") && error.lines().count() == 1,
-                        "{name}, seed {seed}, {k}: {error}"
-                    );
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn times_that_no_clock_can_add_up_are_refused_with_their_limit() {
-        let good =
-            String::from_utf8(corpus("party-file").iter().find(|b| b.starts_with(b"party = 0")).unwrap().clone());
-        let good = good.unwrap();
-        for (line, says) in [
-            ("patience_seconds = 0\n", "patience_seconds is 0; it must be 1 to 86400"),
-            ("patience_seconds = 9223372036854775807\n", "it must be 1 to 86400"),
-            (
-                "idle_seconds = 9223372036854775807\n",
-                "idle_seconds is 9223372036854775807; it must be at most 31622400",
-            ),
-        ] {
-            let base: String = good.lines().filter(|l| !l.contains("_seconds")).map(|l| format!("{l}\n")).collect();
-            let error = PartyFile::parse(Path::new("f"), &format!("{line}{base}")).unwrap_err().to_string();
-            assert!(error.contains(says), "{error}");
-        }
-    }
 }

@@ -1,9 +1,10 @@
-//! Three parties on this machine: fresh certificates in a folder that is gone as soon as they have read them, and three processes of this
-//! program on loopback, which end when this one does, however it ends: each watches the pipe that is its standard input.
+//! Three parties on this machine: fresh certificates in a folder that is gone as soon as they have read them, and three
+//! processes of this program on loopback, which end when this one does, however it ends: each watches the pipe that is
+//! its standard input.
 
 use super::certificates::issue;
 use super::files::{HostsFile, write_all};
-use difftest::error::Error;
+use crate::error::{Error, PartiesError};
 use secure::engine::remote::Hosts;
 use secure::id::PartyId;
 use std::io::{BufRead, BufReader};
@@ -23,13 +24,12 @@ impl LocalParties {
     /// # Errors
     /// A process that does not start or does not listen.
     pub fn start() -> Result<Self, Error> {
-        let failed = |what: String| Error::Secure(format!("cannot start the parties: {what}"));
         let folder = tempfile::Builder::new().prefix("difftest-parties-").tempdir();
-        let folder = folder.map_err(|e| failed(e.to_string()))?;
-        let issuance = issue(1).map_err(Error::Usage)?;
+        let folder = folder.map_err(PartiesError::System)?;
+        let issuance = issue(1).map_err(PartiesError::from)?;
         let anywhere = PartyId::ALL.map(|_| "127.0.0.1:0".to_owned());
         write_all(folder.path(), &issuance, &anywhere, true)?;
-        let program = std::env::current_exe().map_err(|e| failed(e.to_string()))?;
+        let program = std::env::current_exe().map_err(PartiesError::System)?;
         let hosts = HostsFile::read_local(&folder.path().join("hosts.toml"))?;
         let mut parties = LocalParties { children: Vec::new(), hosts };
         for id in PartyId::ALL {
@@ -40,7 +40,7 @@ impl LocalParties {
             #[cfg(unix)]
             std::os::unix::process::CommandExt::process_group(&mut command, 0);
             let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-            parties.children.push(child.map_err(|e| failed(format!("party {id}: {e}")))?);
+            parties.children.push(child.map_err(|cause| PartiesError::Process { party: id, cause })?);
         }
         for id in PartyId::ALL {
             let out = parties.children[id.index()].stdout.take();
@@ -50,11 +50,11 @@ impl LocalParties {
             let address = line.trim_end().rsplit_once(" listens on ").map(|(_, address)| address.to_owned());
             match (read, address) {
                 (Some(Ok(_)), Some(address)) => parties.hosts.addresses[id.index()] = address,
-                _ => return Err(failed(format!("party {id} does not listen; its message is above"))),
+                _ => return Err(PartiesError::Deaf(id).into()),
             }
         }
         // Everybody has read what concerns him: no key stays on the disk.
-        folder.close().map_err(|e| failed(e.to_string()))?;
+        folder.close().map_err(PartiesError::System)?;
         Ok(parties)
     }
 }

@@ -9,7 +9,8 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
 use reference::fixed::{Coins, Tape};
 
-/// For each tensor the part of its elements beyond `factor` deviations, and the largest error / radius, over many coins from one start.
+/// For each tensor the part of its elements beyond `factor` deviations, and the largest error / radius, over many coins
+/// from one start.
 fn beyond(spec: &TrainSpec, seed: u64, draws: u64, factor: f64) -> BTreeMap<ProbePoint, (f64, f64)> {
     let (parameters, batch) = inputs(spec, &mut ChaCha12Rng::seed_from_u64(seed));
     let mut f64_side = Real::new(spec.clone(), &parameters).unwrap();

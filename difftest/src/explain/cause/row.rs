@@ -1,7 +1,9 @@
-//! One row of a head in real numbers, with every comparison decided beforehand: section 9 of the arithmetic without its truncations.
+//! One row of a head in real numbers, with every comparison decided beforehand: section 9 of the arithmetic without its
+//! truncations.
 
+use crate::bound::row::HeadRow;
 use reference::spec::constants::{DIV_A2, EXP_C1, EXP_C2, EXP_C3, EXP_C4};
-use reference::spec::{FixedSpec, Head, HeadPoint, ProbePoint, TrainSpec};
+use reference::spec::{FixedSpec, Head, HeadPoint, TrainSpec};
 
 /// How the comparisons of a row turn out.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,91 +74,81 @@ impl Decisions {
     }
 }
 
-/// The tensors of one row; what a head does not have is empty.
-#[derive(Debug, Default)]
-pub struct RowValues {
-    maximum: Vec<f64>,
-    exp: Vec<f64>,
-    sum: Vec<f64>,
-    positive: Vec<f64>,
-    reciprocal: Vec<f64>,
-    quotient: Vec<f64>,
-    gradient: Vec<f64>,
+/// The tensors of a row; `algorithms`: exp and 1/s as the fixed-point side approximates them, without truncations.
+pub fn values(spec: &TrainSpec, x: &[f64], label: usize, decisions: &Decisions, algorithms: bool) -> HeadRow<f64> {
+    let unit = 1.0 / spec.fixed.one() as f64;
+    let over = |s: f64| {
+        let s = decisions.denominator(s, unit);
+        if algorithms { inverse(s) } else { 1.0 / s }
+    };
+    let minus_label =
+        |p: &[f64]| p.iter().enumerate().map(|(i, p)| p - f64::from(u8::from(i == label))).collect::<Vec<_>>();
+    match spec.head {
+        Head::Softmax => {
+            let max = x[decisions.winner];
+            let term = |(&x, &kept): (&f64, &bool)| match algorithms {
+                true if kept => exponential(spec.fixed, x - max),
+                true => 0.0,
+                false => (x - max).exp(),
+            };
+            let exp: Vec<f64> = x.iter().zip(&decisions.kept).map(term).collect();
+            let sum: f64 = exp.iter().sum();
+            let over_sum = over(sum);
+            let quotient: Vec<f64> = exp.iter().map(|v| v * over_sum).collect();
+            let gradient = minus_label(&quotient);
+            let parts = [
+                (HeadPoint::Maximum, vec![max]),
+                (HeadPoint::Sum, vec![sum]),
+                (HeadPoint::Exp, exp),
+                (HeadPoint::Quotient, quotient),
+            ];
+            HeadRow::new(gradient, parts)
+        }
+        Head::ReluGrad => {
+            let positive = kept(x, &decisions.positive);
+            let sum: f64 = positive.iter().sum();
+            let over_sum = over(sum);
+            let quotient: Vec<f64> = positive.iter().map(|r| r * over_sum).collect();
+            let gradient = minus_label(&quotient);
+            let parts = [(HeadPoint::Sum, vec![sum]), (HeadPoint::Positive, positive), (HeadPoint::Quotient, quotient)];
+            HeadRow::new(gradient, parts)
+        }
+        Head::ReluProb | Head::ReluProbCut | Head::ReluEps => ratio(spec, x, label, decisions, over),
+    }
 }
 
-impl RowValues {
-    /// Evaluates a row; `algorithms`: exp and 1/s as the fixed-point side approximates them, without truncations.
-    pub fn new(spec: &TrainSpec, x: &[f64], label: usize, decisions: &Decisions, algorithms: bool) -> Self {
-        let unit = 1.0 / spec.fixed.one() as f64;
-        let over = |s: f64| {
-            let s = decisions.denominator(s, unit);
-            if algorithms { inverse(s) } else { 1.0 / s }
-        };
-        let minus_label =
-            |p: &[f64]| p.iter().enumerate().map(|(i, p)| p - f64::from(u8::from(i == label))).collect::<Vec<_>>();
-        let keep = |mask: &[bool]| x.iter().zip(mask).map(|(&x, &m)| if m { x } else { 0.0 }).collect::<Vec<_>>();
-        match spec.head {
-            Head::Softmax => {
-                let max = x[decisions.winner];
-                let term = |(&x, &kept): (&f64, &bool)| match algorithms {
-                    true if kept => exponential(spec.fixed, x - max),
-                    true => 0.0,
-                    false => (x - max).exp(),
-                };
-                let exp: Vec<f64> = x.iter().zip(&decisions.kept).map(term).collect();
-                let sum: f64 = exp.iter().sum();
-                let over_sum = over(sum);
-                let quotient: Vec<f64> = exp.iter().map(|v| v * over_sum).collect();
-                let gradient = minus_label(&quotient);
-                RowValues { maximum: vec![max], sum: vec![sum], exp, quotient, gradient, ..Self::default() }
-            }
-            Head::ReluGrad => {
-                let positive = keep(&decisions.positive);
-                let sum: f64 = positive.iter().sum();
-                let over_sum = over(sum);
-                let quotient: Vec<f64> = positive.iter().map(|r| r * over_sum).collect();
-                let gradient = minus_label(&quotient);
-                RowValues { sum: vec![sum], positive, quotient, gradient, ..Self::default() }
-            }
-            Head::ReluProb | Head::ReluProbCut | Head::ReluEps => {
-                let above = &decisions.above;
-                let positive = keep(if spec.head == Head::ReluProb { &decisions.positive } else { above });
-                let mut sum: f64 = positive.iter().sum();
-                let z = match (spec.head, above[label]) {
-                    (Head::ReluEps, _) => {
-                        sum += x.len() as f64 * unit;
-                        positive[label] + unit
-                    }
-                    (_, true) => x[label],
-                    (_, false) => 1.0,
-                };
-                let (over_sum, over_z) = (over(sum), over(z));
-                let below = if spec.head == Head::ReluEps { 0.0 } else { -1.0 };
-                let gradient = (0..x.len())
-                    .map(|i| match (above[i], i == label) {
-                        (true, true) => over_sum - over_z,
-                        (true, false) => over_sum,
-                        (false, true) => below,
-                        (false, false) => 0.0,
-                    })
-                    .collect();
-                RowValues { sum: vec![sum], positive, reciprocal: vec![over_sum, over_z], gradient, ..Self::default() }
-            }
+/// relu-prob, relu-prob-cut and relu-eps, with `over` for 1/s.
+fn ratio(spec: &TrainSpec, x: &[f64], label: usize, decisions: &Decisions, over: impl Fn(f64) -> f64) -> HeadRow<f64> {
+    let unit = 1.0 / spec.fixed.one() as f64;
+    let above = &decisions.above;
+    let positive = kept(x, if spec.head == Head::ReluProb { &decisions.positive } else { above });
+    let mut sum: f64 = positive.iter().sum();
+    let z = match (spec.head, above[label]) {
+        (Head::ReluEps, _) => {
+            sum += x.len() as f64 * unit;
+            positive[label] + unit
         }
-    }
+        (_, true) => x[label],
+        (_, false) => 1.0,
+    };
+    let (over_sum, over_z) = (over(sum), over(z));
+    let below = if spec.head == Head::ReluEps { 0.0 } else { -1.0 };
+    let gradient = (0..x.len())
+        .map(|i| match (above[i], i == label) {
+            (true, true) => over_sum - over_z,
+            (true, false) => over_sum,
+            (false, true) => below,
+            (false, false) => 0.0,
+        })
+        .collect();
+    let reciprocal = vec![over_sum, over_z];
+    let parts = [(HeadPoint::Sum, vec![sum]), (HeadPoint::Positive, positive), (HeadPoint::Reciprocal, reciprocal)];
+    HeadRow::new(gradient, parts)
+}
 
-    /// The row's elements of one tensor.
-    pub fn of(&self, point: &ProbePoint) -> &[f64] {
-        match point {
-            ProbePoint::Head(HeadPoint::Maximum) => &self.maximum,
-            ProbePoint::Head(HeadPoint::Exp) => &self.exp,
-            ProbePoint::Head(HeadPoint::Sum) => &self.sum,
-            ProbePoint::Head(HeadPoint::Positive) => &self.positive,
-            ProbePoint::Head(HeadPoint::Reciprocal) => &self.reciprocal,
-            ProbePoint::Head(HeadPoint::Quotient) => &self.quotient,
-            _ => &self.gradient,
-        }
-    }
+/// The logits where the mask is set, 0 elsewhere.
+fn kept(x: &[f64], mask: &[bool]) -> Vec<f64> {
+    x.iter().zip(mask).map(|(&x, &m)| if m { x } else { 0.0 }).collect()
 }
 
 /// Section 6 without its truncations and its cut: 2^(d log2 e) with the encoded log2 e and the polynomial.

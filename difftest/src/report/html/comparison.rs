@@ -20,6 +20,19 @@ pub fn comparison(report: &Report) -> String {
     page.paragraph(&format!("Made by {}.", report.made));
     page.paragraph(&format!("Data: {}.", report.data));
 
+    checks(&mut page, report);
+    if !report.tensors.is_empty() {
+        tensors(&mut page, report);
+    }
+    causes(&mut page, report);
+    training(&mut page, report);
+    curves(&mut page, report);
+    cost(&mut page, report);
+    page.finish()
+}
+
+/// The verdict of every check.
+fn checks(page: &mut Page, report: &Report) {
     page.heading("Checks");
     let mut table = Table::new("The named checks of this run.", ["check", "verdict", "what was checked"]);
     for c in &report.checks {
@@ -35,50 +48,46 @@ pub fn comparison(report: &Report) -> String {
     page.push("<div class=\"checks\">");
     page.table(&table);
     page.push("</div>");
+}
 
-    if !report.tensors.is_empty() {
-        page.heading("Tensors");
-        page.paragraph("Errors of the fixed-point sides against f64, and their proven bounds, in units of 2^-f. The bar is the largest part of its bound that an element uses.");
-        page.paragraph(
-            "An element is ambiguous if it jumps with a comparison whose operand is within its bound of the threshold, so that rounding may turn it: a \
-             ReLU's input near 0, a logit near a threshold. It must agree with one of the two outcomes, and is in no error and no bound of its row, for its \
-             distance is that of the two outcomes and not of rounding. What is computed from it has bounds that hold for both, which is why they are wide there.",
-        );
-        let mut table = Table::new(
-            "Every probed tensor, all steps.",
-            [
-                "tensor",
-                "elements",
-                "ambiguous",
-                "outside",
-                "largest error",
-                "mean error",
-                "its bound",
-                "error / bound, %",
-            ],
-        );
-        for t in &report.tensors {
-            let number = |v: f64| {
-                Cell::Number(if v == 0.0 || (1e-3..1e5).contains(&v) { format!("{v:.3}") } else { format!("{v:.2e}") })
-            };
-            let error = |v| if t.ambiguous < t.elements { number(v) } else { Cell::Number("–".into()) };
-            table.rows.push(vec![
-                Cell::Text(t.tensor.clone()),
-                Cell::Number(t.elements.to_string()),
-                Cell::Number(t.ambiguous.to_string()),
-                Cell::Number(t.outside.to_string()),
-                error(t.max_error_units),
-                error(t.mean_error_units),
-                number(t.bound_units),
-                Cell::Bar(format!("{:.1}", 100.0 * t.closest), t.closest),
-            ]);
-        }
-        page.table(&table);
+/// Error and bound of every tensor.
+fn tensors(page: &mut Page, report: &Report) {
+    page.heading("Tensors");
+    page.paragraph(
+        "Errors of the fixed-point sides against f64, and their proven bounds, in units of 2^-f. The bar is the \
+         largest part of its bound that an element uses.",
+    );
+    page.paragraph(
+        "An element is ambiguous if it jumps with a comparison whose operand is within its bound of the threshold, so \
+         that rounding may turn it: a ReLU's input near 0, a logit near a threshold. It must agree with one of the two \
+         outcomes, and is in no error and no bound of its row, for its distance is that of the two outcomes and not of \
+         rounding. What is computed from it has bounds that hold for both, which is why they are wide there.",
+    );
+    let mut table = Table::new(
+        "Every probed tensor, all steps.",
+        ["tensor", "elements", "ambiguous", "outside", "largest error", "mean error", "its bound", "error / bound, %"],
+    );
+    for t in &report.tensors {
+        let number = |v: f64| {
+            Cell::Number(if v == 0.0 || (1e-3..1e5).contains(&v) { format!("{v:.3}") } else { format!("{v:.2e}") })
+        };
+        let error = |v| if t.ambiguous < t.elements { number(v) } else { Cell::Number("–".into()) };
+        table.rows.push(vec![
+            Cell::Text(t.tensor.clone()),
+            Cell::Number(t.elements.to_string()),
+            Cell::Number(t.ambiguous.to_string()),
+            Cell::Number(t.outside.to_string()),
+            error(t.max_error_units),
+            error(t.mean_error_units),
+            number(t.bound_units),
+            Cell::Bar(format!("{:.1}", 100.0 * t.closest), t.closest),
+        ]);
     }
-    causes(&mut page, report);
-    training(&mut page, report);
-    curves(&mut page, report);
+    page.table(&table);
+}
 
+/// Accuracy, time and communication of every side.
+fn cost(page: &mut Page, report: &Report) {
     page.heading("Accuracy, time and communication");
     let mut table = Table::new(
         &format!(
@@ -106,14 +115,14 @@ pub fn comparison(report: &Report) -> String {
         table.rows.push(std::iter::once(Cell::Text(side.into())).chain(numbers.map(Cell::Number)).collect());
     }
     page.table(&table);
-    page.finish()
 }
 
 /// How each side's training went.
 fn training(page: &mut Page, report: &Report) {
     page.heading("Training watch");
     let mut table = Table::new(
-        "Losses, and what of the range and of the network is in use. An update vanishes below 2^-f; a velocity is stuck where rounding keeps it from decaying.",
+        "Losses, and what of the range and of the network is in use. An update vanishes below 2^-f; a velocity is \
+         stuck where rounding keeps it from decaying.",
         [
             "side",
             "verdict",
@@ -143,54 +152,17 @@ fn training(page: &mut Page, report: &Report) {
 
 /// Free mode: how far the sides have come apart, and how each of them learns.
 fn curves(page: &mut Page, report: &Report) {
-    type Of = fn(&Point) -> Option<f64>;
-    let line = |name: &str, colour, of: Of| Series {
-        name: name.into(),
-        stroke: Stroke { colour, dashed: colour == 2 },
-        points: report.curve.iter().filter_map(|p| Some((p.step as f64, of(p)?))).collect(),
-    };
-    let plot = |title: &str, y, log, description: &str, series| Plot {
-        title: title.into(),
-        description: description.into(),
-        x: "steps",
-        y,
-        log,
-        lowest: None,
-        series,
-    };
-    let drift = plot(
-        "Drift of the weights",
-        "RMS weight difference",
-        true,
-        "Root mean square difference of all weights against steps: real to secure, and the noise floor, one secure run to another with other coins.",
-        vec![
-            line("drift: real to secure", 1, |p| Some(p.drift)),
-            line("noise floor: secure to secure with other coins", 2, |p| Some(p.noise)),
-        ],
-    );
-    let loss = plot(
-        "Loss",
-        "mean loss",
-        false,
-        "Mean loss on the first test rows against steps, of the real and of the secure weights.",
-        vec![line("real", 1, |p| p.loss?.0), line("secure", 2, |p| p.loss?.1)],
-    );
-    let accuracy = plot(
-        "Accuracy",
-        "accuracy, %",
-        false,
-        "Part of the first test rows that is classified correctly against steps, by the real and by the secure weights.",
-        vec![line("real", 1, |p| Some(100.0 * p.accuracy.0)), line("secure", 2, |p| Some(100.0 * p.accuracy.1))],
-    );
     if report.curve.is_empty() {
         return;
     }
     page.heading("Curves");
     page.paragraph(
-        "Drift is judged beside the noise floor: where two secure runs that differ in their coins alone are as far apart as the secure and the real one, \
-         the coins explain the distance. The legend of each row of charts stands above it.",
+        "Drift is judged beside the noise floor: where two secure runs that differ in their coins alone are as far \
+         apart as the secure and the real one, the coins explain the distance. The legend of each row of charts stands \
+         above it.",
     );
-    for plots in [vec![drift], vec![loss, accuracy]] {
+    let points = &report.curve;
+    for plots in [vec![drift(points)], vec![loss(points), accuracy(points)]] {
         let drawn: Vec<_> = plots.into_iter().map(|plot| (plot.markup(), plot)).filter(|p| !p.0.is_empty()).collect();
         let (markup, plots): (Vec<_>, Vec<_>) = drawn.into_iter().unzip();
         if !plots.is_empty() {
@@ -200,6 +172,64 @@ fn curves(page: &mut Page, report: &Report) {
                 markup.join("\n")
             ));
         }
+    }
+}
+
+/// One line of a plot against steps.
+fn line(points: &[Point], name: &str, colour: u8, of: fn(&Point) -> Option<f64>) -> Series {
+    Series {
+        name: name.into(),
+        stroke: Stroke { colour, dashed: colour == 2 },
+        points: points.iter().filter_map(|p| Some((p.step as f64, of(p)?))).collect(),
+    }
+}
+
+/// How far the weights of two runs are apart.
+fn drift(points: &[Point]) -> Plot {
+    Plot {
+        title: "Drift of the weights".into(),
+        description: "Root mean square difference of all weights against steps: real to secure, and the noise floor, \
+                      one secure run to another with other coins."
+            .into(),
+        x: "steps",
+        y: "RMS weight difference",
+        log: true,
+        lowest: None,
+        series: vec![
+            line(points, "drift: real to secure", 1, |p| Some(p.drift)),
+            line(points, "noise floor: secure to secure with other coins", 2, |p| Some(p.noise)),
+        ],
+    }
+}
+
+/// The loss of both weights on one sample.
+fn loss(points: &[Point]) -> Plot {
+    Plot {
+        title: "Loss".into(),
+        description: "Mean loss on the first test rows against steps, of the real and of the secure weights.".into(),
+        x: "steps",
+        y: "mean loss",
+        log: false,
+        lowest: None,
+        series: vec![line(points, "real", 1, |p| p.loss?.0), line(points, "secure", 2, |p| p.loss?.1)],
+    }
+}
+
+/// The accuracy of both weights on one sample.
+fn accuracy(points: &[Point]) -> Plot {
+    Plot {
+        title: "Accuracy".into(),
+        description: "Part of the first test rows that is classified correctly against steps, by the real and by the \
+                      secure weights."
+            .into(),
+        x: "steps",
+        y: "accuracy, %",
+        log: false,
+        lowest: None,
+        series: vec![
+            line(points, "real", 1, |p| Some(100.0 * p.accuracy.0)),
+            line(points, "secure", 2, |p| Some(100.0 * p.accuracy.1)),
+        ],
     }
 }
 
@@ -214,8 +244,9 @@ fn causes(page: &mut Page, report: &Report) {
     columns.extend(Cause::ALL.map(Cause::name));
     let mut table = Table {
         caption: format!(
-            "Largest part of a difference between the secure and the real side that each cause explains, in units of 2^-{f}. The parts of an element add up to \
-             its difference, with signs; ambiguous elements are in here, under the cause branch."
+            "Largest part of a difference between the secure and the real side that each cause explains, in units of \
+             2^-{f}. The parts of an element add up to its difference, with signs; ambiguous elements are in here, \
+             under the cause branch."
         ),
         columns: columns.into_iter().map(String::from).collect(),
         rows: Vec::new(),

@@ -90,7 +90,8 @@ impl Plot {
         }
         let id = self.id();
         let labelled = format!(
-            "<svg role=\"img\" aria-labelledby=\"{id}t {id}d\"><title id=\"{id}t\">{}</title><desc id=\"{id}d\">{}</desc>",
+            "<svg role=\"img\" aria-labelledby=\"{id}t {id}d\"><title id=\"{id}t\">{}</title><desc \
+             id=\"{id}d\">{}</desc>",
             escape(&self.title),
             escape(&self.description)
         );
@@ -134,7 +135,8 @@ impl Plot {
         for (stroke, points) in lines {
             let series = LineSeries::new(points.iter().copied(), stroke.code().stroke_width(2));
             chart.draw_series(series).map_err(|e| e.to_string())?;
-            // The number of its colour, for those who do not see colours: at another place on each line, so that they keep apart.
+            // The number of its colour, for those who do not see colours: at another place on each line, so that they
+            // keep apart.
             if let Some(&at) = points.get(points.len() * usize::from(stroke.colour) / 7) {
                 let style = ("sans-serif", 15).into_text_style(area).pos(Pos::new(HPos::Center, VPos::Bottom));
                 let number = Text::new(stroke.colour.to_string(), at, style);
@@ -163,7 +165,8 @@ pub fn legend(plots: &[Plot]) -> String {
     let item = |(name, stroke): (&String, Stroke)| {
         let hex = stroke.hex();
         format!(
-            "<li><svg viewBox=\"0 0 36 12\" aria-hidden=\"true\"><line x1=\"0\" y1=\"6\" x2=\"36\" y2=\"6\" stroke-width=\"3\" \
+            "<li><svg viewBox=\"0 0 36 12\" aria-hidden=\"true\"><line x1=\"0\" y1=\"6\" x2=\"36\" y2=\"6\" \
+             stroke-width=\"3\" \
              stroke=\"{hex}\"/></svg> {} {}</li>",
             stroke.colour,
             escape(name)

@@ -112,7 +112,8 @@ fn jacobians_are_slopes(x: &[f64], t: usize) {
         for (i, row) in by_hand.iter().enumerate() {
             for (j, by_hand) in row.iter().enumerate() {
                 let slope = difference(x, j, |x| at.gradient(x, t).unwrap()[i]);
-                // relu-grad with a sum as small as 0.02 bends fastest: the fifth derivative times h^4 is below 1e-2 of it.
+                // relu-grad with a sum as small as 0.02 bends fastest: the fifth derivative times h^4 is below 1e-2 of
+                // it.
                 let scale = by_hand.abs().max(1.0);
                 assert!((by_hand - slope).abs() <= 1e-2 * scale, "{head} [{i}, {j}]: {by_hand} {slope}");
             }
@@ -154,7 +155,10 @@ proptest! {
     }
 
     #[test]
-    fn relu_eps_has_a_loss_and_gradient_for_a_dead_true_class((x, t) in row(clear_of_the_gap()), own in -5.0..-0.05f64) {
+    fn relu_eps_has_a_loss_and_gradient_for_a_dead_true_class(
+        (x, t) in row(clear_of_the_gap()),
+        own in -5.0..-0.05f64,
+    ) {
         let mut x = x;
         x[t] = own;
         let at = RealHead::paper(Head::ReluEps);
@@ -170,16 +174,21 @@ proptest! {
         jacobians_are_slopes(&x, t);
     }
 
-    /// A gradient field has a symmetric Jacobian (Schwarz). relu-grad's is (q_j m_i - q_i m_j) / S away from that, so no loss exists;
-    /// it is symmetric only where all positive logits are equal.
+    /// A gradient field has a symmetric Jacobian (Schwarz). relu-grad's is (q_j m_i - q_i m_j) / S away from that, so
+    /// no loss exists; it is symmetric only where all positive logits are equal.
     #[test]
-    fn only_relu_grad_has_an_unsymmetric_jacobian(x in prop::collection::vec(clear_of_the_gap(), L), t in 0..L, two in (1.0..2.0f64, 3.0..8.0f64)) {
+    fn only_relu_grad_has_an_unsymmetric_jacobian(
+        x in prop::collection::vec(clear_of_the_gap(), L),
+        t in 0..L,
+        two in (1.0..2.0f64, 3.0..8.0f64),
+    ) {
         let mut x = x;
         (x[0], x[1]) = two;
         for head in Head::ALL {
             let at = RealHead::paper(head);
             let slope = |i: usize, j: usize| difference(&x, j, |x| at.gradient(x, t).unwrap()[i]);
-            let worst = (0..L).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| (slope(i, j) - slope(j, i)).abs());
+            let pairs = (0..L).flat_map(|i| (0..i).map(move |j| (i, j)));
+            let worst = pairs.map(|(i, j)| (slope(i, j) - slope(j, i)).abs());
             let worst = worst.fold(0.0, f64::max);
             if head.has_loss() {
                 prop_assert!(worst <= 1e-6, "{head}: {worst}");
@@ -223,7 +232,11 @@ proptest! {
     }
 
     #[test]
-    fn the_limit_one_over_epsilon_is_exact_for_every_epsilon((x, t) in row(-0.5..0.5f64), epsilon in 1e-6..0.999f64, ulps in 0..4u64) {
+    fn the_limit_one_over_epsilon_is_exact_for_every_epsilon(
+        (x, t) in row(-0.5..0.5f64),
+        epsilon in 1e-6..0.999f64,
+        ulps in 0..4u64,
+    ) {
         let mut x = x;
         x[t] = f64::from_bits(epsilon.to_bits() + ulps);
         for head in [Head::ReluProb, Head::ReluProbCut] {
@@ -267,7 +280,11 @@ proptest! {
 
     /// The gradient of the other branch is the limit from the other side of the threshold.
     #[test]
-    fn a_turned_mask_is_the_other_side_of_the_threshold((x, t) in row(clear_of_thresholds()), i in 0..12usize, side in any::<bool>()) {
+    fn a_turned_mask_is_the_other_side_of_the_threshold(
+        (x, t) in row(clear_of_thresholds()),
+        i in 0..12usize,
+        side in any::<bool>(),
+    ) {
         let i = i % x.len();
         for head in Head::ALL {
             let at = RealHead::paper(head);
@@ -524,7 +541,8 @@ fn intermediates_compose_to_the_gradient() {
     }
 }
 
-/// What the other sides open of the reciprocals, by hand: of S, where a sum of 0 counts as the regulariser, then of the true class's denominator.
+/// What the other sides open of the reciprocals, by hand: of S, where a sum of 0 counts as the regulariser, then of the
+/// true class's denominator.
 #[test]
 fn reciprocals_by_hand() {
     let logits = array![[-1.0, -2.0], [0.05, 0.35], [0.05, 0.35], [4.0, 1.0]];

@@ -17,9 +17,10 @@ fn sgd(batch: usize) -> SgdSpec {
     SgdSpec { batch, ..SgdSpec::default() }
 }
 
-/// A network and data whose branch points are excluded by construction: inputs are in \[1/2, 1\] and every unit's incoming weights share
-/// one sign, with magnitudes in \[1/2, 1\]. So every pre-activation is at least 1/4 away from 0 (and logits from eps), and the first
-/// unit of a layer is alive. Labels name classes with a positive logit, so that every loss is finite.
+/// A network and data whose branch points are excluded by construction: inputs are in \[1/2, 1\] and every unit's
+/// incoming weights share one sign, with magnitudes in \[1/2, 1\]. So every pre-activation is at least 1/4 away from 0
+/// (and logits from eps), and the first unit of a layer is alive. Labels name classes with a positive logit, so that
+/// every loss is finite.
 fn clear_of_branches(seed: u64, widths: &[usize], batch: usize) -> (Network, Array2<f64>, Vec<usize>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut alive = Vec::new();
@@ -108,7 +109,8 @@ proptest! {
         }
     }
 
-    /// Back-propagation apart from the heads: for fixed g, dW is the gradient of g . logits(W). Covers relu-grad, which has no loss.
+    /// Back-propagation apart from the heads: for fixed g, dW is the gradient of g . logits(W). Covers relu-grad, which
+    /// has no loss.
     #[test]
     fn back_propagation_is_the_transposed_derivative(seed: u64, widths in widths(), batch in 1..4usize) {
         let (network, x, _) = clear_of_branches(seed, &widths, batch);
@@ -140,7 +142,9 @@ proptest! {
             for (point, value) in &whole {
                 if let ProbePoint::WeightGradient(_) | ProbePoint::BiasGradient(_) = point {
                     let sum = rows.iter().fold(Array2::zeros(value.dim()), |s, row| s + &row[point]);
-                    prop_assert!(relative_eq!(sum.as_slice().unwrap(), value.as_slice().unwrap(), epsilon = 1e-12, max_relative = 1e-12), "{head} {point}");
+                    let (sum, value) = (sum.as_slice().unwrap(), value.as_slice().unwrap());
+                    let close = relative_eq!(sum, value, epsilon = 1e-12, max_relative = 1e-12);
+                    prop_assert!(close, "{head} {point}");
                 }
             }
         }
@@ -243,8 +247,8 @@ fn probes_and_threads_change_no_bit() {
 }
 
 /// Four noisy corners of a square in ten dimensions: every head must separate them. Two precautions are for relu-eps:
-/// every logit starts alive, since a dead true class has no gradient to revive it; and e = 2^-4, since a true logit just above 0 has gradient 1/e,
-/// and with e = 2^-16 one such row throws the weights too far to come back.
+/// every logit starts alive, since a dead true class has no gradient to revive it; and e = 2^-4, since a true logit
+/// just above 0 has gradient 1/e, and with e = 2^-16 one such row throws the weights too far to come back.
 #[test]
 fn every_head_learns() {
     let mut rng = ChaCha8Rng::seed_from_u64(9);

@@ -46,18 +46,23 @@ fn near(found: &Array2<i64>, exact: &Array2<f64>, bound: f64, what: &str) -> Res
 proptest! {
     #[test]
     fn every_tensor_is_its_formula_within_its_truncation(
-        seed: u64, depth in 1usize..=3, which in (0usize..5, 0usize..2), extra in prop_oneof![Just(0u32), Just(6)], batch in 1usize..6,
+        seed: u64,
+        depth in 1usize..=3,
+        which in (0usize..5, 0usize..2),
+        extra in prop_oneof![Just(0u32), Just(6)],
+        batch in 1usize..6,
     ) {
         let widths: Vec<usize> = [7, 5, 4].into_iter().take(depth).chain([3]).collect();
         let spec = spec(&widths, Head::ALL[which.0], Rounding::ALL[which.1], batch, extra);
         let (mut model, x, labels) = random(spec.clone(), seed);
         let before = model.parameters().clone();
         let mut seen = HashMap::new();
-        model.step(&x, &labels, &mut Coins::seeded(seed), &mut |at, v| assert!(seen.insert(at, v.clone()).is_none())).unwrap();
+        let mut see = |at, v: &Array2<i64>| assert!(seen.insert(at, v.clone()).is_none());
+        model.step(&x, &labels, &mut Coins::seeded(seed), &mut see).unwrap();
         let (h, unit) = (truncate::error_units(spec.rounding), 1.0 / 65536.0);
         let real = |v: &Array2<i64>| v.mapv(|v| v as f64);
         let sgd = spec.sgd.units(spec.fixed).unwrap();
-        let (rate, momentum) = (sgd.rate as f64 / 2f64.powi(sgd.rate_bits as i32), sgd.momentum as f64 / 2f64.powi(sgd.shift as i32));
+        let (rate, momentum) = (sgd.real_rate(), sgd.real_momentum());
         let lift = 2f64.powi(extra as i32);
         let mut input = x;
         for (l, old) in (1..).zip(&before.layers) {
@@ -91,7 +96,8 @@ proptest! {
             near(&seen[&ProbePoint::Weights(l)], &w, moved, "W")?;
             near(&seen[&ProbePoint::Bias(l)], &b, moved, "b")?;
             let new = &model.parameters().layers[l - 1];
-            prop_assert_eq!((&new.weights, &row(&new.bias)), (&seen[&ProbePoint::Weights(l)], &seen[&ProbePoint::Bias(l)]));
+            let (weights, bias) = (&seen[&ProbePoint::Weights(l)], &seen[&ProbePoint::Bias(l)]);
+            prop_assert_eq!((&new.weights, &row(&new.bias)), (weights, bias));
             if !last {
                 input = seen[&ProbePoint::Activation(l)].clone();
             }

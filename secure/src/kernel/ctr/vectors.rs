@@ -1,7 +1,7 @@
 //! Counter mode by the AES instructions of x86-64, in vectors of one, two or four blocks.
 //!
-//! `aesenc` takes 3 to 4 cycles and starts once or twice a cycle, so eight independent vectors keep the unit busy. Masks
-//! are added or subtracted while they are still in registers. The three widths are one body, [`counter_mode`].
+//! `aesenc` takes 3 to 4 cycles and starts once or twice a cycle, so eight independent vectors keep the unit busy.
+//! Masks are added or subtracted while they are still in registers. The three widths are one body, [`counter_mode`].
 #![allow(unsafe_code)]
 
 use super::Combine;

@@ -1,8 +1,9 @@
-//! Bit planes with byte permutations and GFNI: 8 planes of a word of 64 values by two permutations and one 8 × 8 bit transposition.
+//! Bit planes with byte permutations and GFNI: 8 planes of a word of 64 values by two permutations and one 8 × 8 bit
+//! transposition.
 //!
-//! The 64 values, shifted by `lo_bit`, are transposed as an 8 × 8 matrix of 8-byte groups: vector b then holds byte b of all values, in order.
-//! `vgf2p8affineqb` of a constant by these 8-byte groups transposes each as an 8 × 8 bit matrix; a last permutation gathers
-//! byte t of the 8 groups: the word of plane 8 b + t.
+//! The 64 values, shifted by `lo_bit`, are transposed as an 8 × 8 matrix of 8-byte groups: vector b then holds byte b
+//! of all values, in order. `vgf2p8affineqb` of a constant by these 8-byte groups transposes each as an 8 × 8 bit
+//! matrix; a last permutation gathers byte t of the 8 groups: the word of plane 8 b + t.
 #![allow(unsafe_code)]
 
 use crate::kernel::zmm::{byte_transpose, load, load_bytes, transpose, unload};
@@ -43,8 +44,8 @@ fn to_planes(values: &[u64], lo_bit: u32, bits: u32, planes: &mut [u64]) {
     // The bit transposition counts the bytes of its matrix from the top, so they are put in reverse.
     let (reversed, straight) = (load_bytes(&byte_transpose(7)), load_bytes(&byte_transpose(0)));
     let unit = _mm512_set1_epi64(0x8040_2010_0804_0201_u64 as i64);
-    // Eight words of every plane are collected, then stored as one cache line: planes lie a power of two apart more often than not, and
-    // single words would evict each other.
+    // Eight words of every plane are collected, then stored as one cache line: planes lie a power of two apart more
+    // often than not, and single words would evict each other.
     let mut lines = [[0u64; 8]; 64];
     for (group, values) in values.chunks(512).enumerate() {
         for (w, values) in values.chunks(64).enumerate() {

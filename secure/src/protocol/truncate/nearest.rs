@@ -5,9 +5,9 @@
 //! x0 = z_0 + r + r' at once, and parties 1 and 2 exchange z_1 - r' and z_2 - r, so that both know
 //! m = -(z_1 - r' + z_2 - r).
 //!
-//! The last bit of the formula in [`truncate`](super) is the carry out of m + (2^s - 1 - x0 mod 2^s). Party 0 shares its
-//! three numbers, and parties 1 and 2 return what they can multiply. A doubled value is even, so x0 and m end in the same
-//! bit, which carries nothing: the carry is as long as if the value were not doubled.
+//! The last bit of the formula in [`truncate`](super) is the carry out of m + (2^s - 1 - x0 mod 2^s). Party 0 shares
+//! its three numbers, and parties 1 and 2 return what they can multiply. A doubled value is even, so x0 and m end in
+//! the same bit, which carries nothing: the carry is as long as if the value were not doubled.
 
 use super::offset::{OFFSET, shifted_0};
 use crate::buffer::Words;
@@ -44,8 +44,8 @@ pub const fn nearest_product_cost(shift: u32) -> Cost {
     nearest_cost(shift).beside(Cost { rounds: 1, bits_per_element: 2 * 64 })
 }
 
-/// The summands of a value in additive parts, as [`Share::two_sided`] gives those of a replicated one: at party 0 without
-/// waiting, at the others after one round.
+/// The summands of a value in additive parts, as [`Share::two_sided`] gives those of a replicated one: at party 0
+/// without waiting, at the others after one round.
 pub async fn two_sided(p: &Party, mut z: Words) -> Result<Words> {
     let (n, t) = (z.len(), p.call_id());
     match p.id {

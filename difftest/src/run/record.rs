@@ -1,15 +1,15 @@
 //! Traces of the secure engine: of ordinary training, and of a batch made of corner cases.
 
-use super::export;
-use super::file::TraceFile;
+use super::free::Free;
 use crate::error::Error;
 use crate::generate;
 use crate::side::secure::Secure;
-use crate::side::{Batch, Opens, Side};
+use crate::side::{Batch, Side, Tensors};
+use crate::trace::{TraceFile, export};
 use fixtures::Split;
 use ndarray::{Array1, Array2};
-use reference::fixed::{LayerUnits, Parameters, Tape};
-use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+use reference::fixed::{LayerUnits, Parameters};
+use reference::spec::{FixedSpec, Head, NetworkSpec, ProbePoint, Rounding, SgdSpec, TrainSpec};
 
 /// The engine's name in its own traces.
 pub const ENGINE: &str = "difftest secure";
@@ -32,9 +32,8 @@ pub fn training(
 }
 
 /// One step of a network that computes x = max(0, x) - max(0, -x), so that the rows of the batch are the logits, and
-/// hidden units are exactly 0
-/// wherever a row is: values on, below and above every threshold, ties, rows without a positive value, small and
-/// large ones.
+/// hidden units are exactly 0 wherever a row is: values on, below and above every threshold, ties, rows without a
+/// positive value, small and large ones.
 ///
 /// # Errors
 /// As for [`training`].
@@ -101,13 +100,28 @@ fn run(
     batches: impl Iterator<Item = Batch>,
     insecure_seed: Option<u64>,
 ) -> Result<TraceFile, Error> {
-    let mut trace = TraceFile::new(export::header(ENGINE, spec)?);
+    let mut file = TraceFile::new(export::header(ENGINE, spec)?);
     let mut side = Secure::start(spec.clone(), insecure_seed, true)?;
     side.load(&start)?;
-    for (step, batch) in batches.enumerate() {
-        let done = side.step(&batch, Tape::default())?;
-        trace.record(step, &start, &batch, &done.tensors);
-        start = side.parameters()?;
+    let mut run = Free::new(spec, batches);
+    run.tested = Some(&mut side);
+    for trace in run {
+        let trace = trace?;
+        file.record(trace.step, &start, &trace.batch, &trace.tested.tensors);
+        let layers = (1..=spec.network.layers()).map(|l| left(&trace.tested.tensors, l));
+        let layers = layers.collect::<Option<_>>();
+        start = Parameters { layers: layers.ok_or_else(|| secure::Error::misuse("a step without its parameters"))? };
     }
-    Ok(trace)
+    Ok(file)
+}
+
+/// The parameters of layer `l` as a step has left them.
+fn left(tensors: &Tensors<i64>, l: usize) -> Option<LayerUnits> {
+    let row = |point| tensors.get(&point).map(|t| t.row(0).to_owned());
+    Some(LayerUnits {
+        weights: tensors.get(&ProbePoint::Weights(l))?.clone(),
+        bias: row(ProbePoint::Bias(l))?,
+        weight_velocity: tensors.get(&ProbePoint::WeightVelocity(l))?.clone(),
+        bias_velocity: row(ProbePoint::BiasVelocity(l))?,
+    })
 }

@@ -1,0 +1,57 @@
+//! Gradient, probabilities and loss of every head, for several class counts.
+
+use super::operands::logits;
+use super::{FORMATS, conform_in};
+use crate::nn::heads;
+use crate::party::Party;
+use crate::protocol::multiply::multiply;
+use crate::share::Share;
+use crate::testing::share;
+use ndarray::Array2;
+use reference::fixed;
+use spec::{Head, Rounding};
+
+by_head!(head_conforms);
+
+fn head_conforms(head: Head, rounding: Rounding) {
+    for (rows, classes) in [(48, 10), (30, 2), (13, 3), (6, 17)] {
+        for fixed in FORMATS {
+            let epsilon = fixed.encode_up(0.1);
+            let x = logits(rows, classes, epsilon);
+            let labels: Vec<usize> = (0..rows).map(|r| (r * 7) % classes).collect();
+            let mut y = vec![0; rows * classes];
+            labels.iter().enumerate().for_each(|(r, &l)| y[r * classes + l] = 1);
+            let inputs = [share(rows, classes, &x), share(rows, classes, &y)];
+            let what = format!("{head}, {classes} classes");
+            conform_in(
+                fixed,
+                rounding,
+                &what,
+                &inputs,
+                &async |p: &Party, v: &[Share]| {
+                    let out = heads::gradient(p, head, epsilon, &v[0], &v[1]).await?;
+                    let probabilities = heads::probabilities(p, &out).await?;
+                    let loss = heads::loss(p, head, epsilon, &out, &v[0], &v[1]).await?;
+                    let none = || Share::zeros(0, 1);
+                    let (loss, finite) = loss.unwrap_or_else(|| (none(), none()));
+                    // An infinite loss has no value: both sides say 0 there.
+                    let loss = multiply(p, &loss, &finite).await?;
+                    Ok([out.gradient, probabilities, loss, finite])
+                },
+                &|a| {
+                    let x = Array2::from_shape_vec((rows, classes), x.clone()).unwrap();
+                    let rows = fixed::heads::Rows::new(&x, &labels).unwrap();
+                    let out = fixed::heads::evaluate(a, head, epsilon, rows, &mut |_, _| {}).unwrap();
+                    let finite = out.loss.iter().flatten().map(|l| i64::from(l.is_some())).collect();
+                    let loss = out.loss.iter().flatten().map(|l| l.unwrap_or(0)).collect();
+                    [
+                        out.gradient.into_raw_vec_and_offset().0,
+                        out.probabilities.into_raw_vec_and_offset().0,
+                        loss,
+                        finite,
+                    ]
+                },
+            );
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! States that the parties keep on their own disks, so that a run can be resumed.
+
+use super::Engine;
+use super::state::{Kept, newest_common};
+use super::worker::{Answer, Job};
+use crate::error::Result;
+
+impl Engine {
+    /// Has each party keep its shares of the parameters on its own disk, as the state of `run` after `step` steps.
+    /// Nothing is opened.
+    ///
+    /// # Errors
+    /// Those of the parties: one that has no folder for states, a full disk.
+    pub fn keep(&mut self, run: &str, step: u64) -> Result<()> {
+        self.check_loaded()?;
+        self.all_kept([(); 3].map(|()| Job::Keep { run: run.to_owned(), step })).map(drop)
+    }
+
+    /// Has the parties take up `run` where all three have kept it and agree. After how many steps that is; `None`:
+    /// nothing is kept.
+    ///
+    /// # Errors
+    /// Those of the parties.
+    pub fn resume(&mut self, run: &str) -> Result<Option<u64>> {
+        let kept = self.all_kept([(); 3].map(|()| Job::Kept(run.to_owned())))?;
+        let Some(step) = newest_common(&kept) else { return Ok(None) };
+        self.all_do([(); 3].map(|()| Job::Resume { run: run.to_owned(), step }))?;
+        self.loaded = true;
+        Ok(Some(step))
+    }
+
+    fn all_kept(&mut self, jobs: [Job; 3]) -> Result<[Vec<Kept>; 3]> {
+        self.all(jobs, |answer| match answer {
+            Answer::Kept(kept) => Some(kept),
+            _ => None,
+        })
+    }
+}
