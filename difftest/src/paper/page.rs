@@ -253,6 +253,12 @@ fn rates(page: &mut Page, found: &Findings) {
             "dead units",
         ],
     );
+    table.rows.extend(odd.into_iter().map(|r| attempt(r)));
+    page.table(&table);
+}
+
+/// The row of one attempt.
+fn attempt(r: &Rate) -> Vec<Cell> {
     let magnitude = |v: Option<f64>| {
         Cell::Number(match v {
             None => "–".into(),
@@ -261,23 +267,20 @@ fn rates(page: &mut Page, found: &Findings) {
             Some(v) => format!("{v:.2}"),
         })
     };
-    for r in odd {
-        let dead: Vec<_> = r.dead_units.iter().map(usize::to_string).collect();
-        table.rows.push(vec![
-            Cell::Text(r.cell.clone()),
-            Cell::Number(format!("{}", r.learning_rate)),
-            Cell::Number(r.epochs.to_string()),
-            Cell::Number(format!("{:.2}", r.accuracy)),
-            Cell::Text(r.verdict.clone()),
-            Cell::Text(r.ended.clone().unwrap_or_else(|| "–".into())),
-            magnitude(r.largest_logit),
-            Cell::Number(r.logits_leave.map_or("–".into(), |s| s.to_string())),
-            magnitude(r.largest_weight),
-            Cell::Number(if r.violations == 0 { "–".into() } else { r.violations.to_string() }),
-            Cell::Number(if dead.is_empty() { "–".into() } else { dead.join(" + ") }),
-        ]);
-    }
-    page.table(&table);
+    let dead: Vec<_> = r.dead_units.iter().map(usize::to_string).collect();
+    vec![
+        Cell::Text(r.cell.clone()),
+        Cell::Number(format!("{}", r.learning_rate)),
+        Cell::Number(r.epochs.to_string()),
+        Cell::Number(format!("{:.2}", r.accuracy)),
+        Cell::Text(r.verdict.clone()),
+        Cell::Text(r.ended.clone().unwrap_or_else(|| "–".into())),
+        magnitude(r.largest_logit),
+        Cell::Number(r.logits_leave.map_or("–".into(), |s| s.to_string())),
+        magnitude(r.largest_weight),
+        Cell::Number(if r.violations == 0 { "–".into() } else { r.violations.to_string() }),
+        Cell::Number(if dead.is_empty() { "–".into() } else { dead.join(" + ") }),
+    ]
 }
 
 fn table2(page: &mut Page, found: &Findings) {
@@ -395,6 +398,13 @@ fn show(page: &mut Page, heading: &str, text: &str, plots: &[Plot]) {
 
 fn curves(page: &mut Page, found: &Findings) {
     let curves = Curves::new(found);
+    accuracies(page, &curves);
+    drifts(page, found, &curves);
+    growth(page, found, &curves);
+}
+
+/// Accuracy against epochs and against seconds.
+fn accuracies(page: &mut Page, curves: &Curves) {
     let side = Side::ALL.into_iter().find(|s| curves.cells.iter().any(|(id, _)| id.side == *s)).unwrap_or(Side::Real);
     let accuracy = Plot {
         title: format!("test accuracy against epochs ({side})"),
@@ -425,7 +435,10 @@ fn curves(page: &mut Page, found: &Findings) {
         "Seconds of training alone, all attempts: a failed learning rate costs time too.",
         &curves.plots(Side::Secure, &time, |p| Some((p.seconds, p.accuracy)), false),
     );
+}
 
+/// How far the weights of the fixed-point sides are from the real ones.
+fn drifts(page: &mut Page, found: &Findings, curves: &Curves) {
     let drifts = |side: Side| {
         let value = |p: &Point| {
             let same = |d: &&Drift| d.cell == p.cell && d.epoch == p.epoch && p.attempt == 1;
@@ -451,7 +464,10 @@ fn curves(page: &mut Page, found: &Findings) {
          with a relative standard error of 6 %.",
         &[drifts(Side::Secure), drifts(Side::Integer)].concat(),
     );
+}
 
+/// How large gradients and logits become.
+fn growth(page: &mut Page, found: &Findings, curves: &Curves) {
     let limits = |mut plots: Vec<Plot>, limit: f64, name: &str| {
         for plot in &mut plots {
             let xs: Vec<_> = plot.series.iter().flat_map(|s| s.points.iter().map(|p| p.0)).collect();
@@ -503,6 +519,17 @@ fn curves(page: &mut Page, found: &Findings) {
     );
 }
 
+/// The error of one tensor of a cell, and its bound, against epochs.
+fn error_and_bound(found: &Findings, id: &Id, tensor: &str) -> [Series; 2] {
+    let (cell, colour) = (id.to_string(), stroke(id).colour);
+    let series = |what: &str, dashed: bool, of: fn(&Nearness) -> f64| {
+        let mine = found.nearness.iter().filter(|n| n.cell == cell && n.tensor == tensor);
+        let points = mine.map(|n| (n.epoch as f64, of(&n.nearness))).collect();
+        Series { name: format!("{}, {what}", id.head), stroke: Stroke { colour, dashed }, points }
+    };
+    [series("error", false, |n| n.error), series("bound", true, |n| n.bound)]
+}
+
 /// Error against its bound, the deepest network of each rounding.
 fn nearness(page: &mut Page, found: &Findings) {
     let ids = || {
@@ -518,24 +545,8 @@ fn nearness(page: &mut Page, found: &Findings) {
     let mut plots = Vec::new();
     for rounding in Rounding::ALL {
         for tensor in ["logits", "head_gradient", "layer1/dW"] {
-            let mut series = Vec::new();
-            for id in ids().filter(|id| (id.layers, id.rounding, Some(id.seed)) == (deepest, Some(rounding), first)) {
-                let cell = id.to_string();
-                let points = |of: fn(&Nearness) -> f64| {
-                    let mine = found.nearness.iter().filter(|n| n.cell == cell && n.tensor == tensor);
-                    mine.map(|n| (n.epoch as f64, of(&n.nearness))).collect()
-                };
-                let colour = stroke(&id).colour;
-                for (what, dashed, points) in
-                    [("error", false, points(|n| n.error)), ("bound", true, points(|n| n.bound))]
-                {
-                    series.push(Series {
-                        name: format!("{}, {what}", id.head),
-                        stroke: Stroke { colour, dashed },
-                        points,
-                    });
-                }
-            }
+            let shown = ids().filter(|id| (id.layers, id.rounding, Some(id.seed)) == (deepest, Some(rounding), first));
+            let series = shown.flat_map(|id| error_and_bound(found, &id, tensor)).collect();
             plots.push(Plot {
                 title: format!("{tensor}, {rounding} rounding"),
                 description: "Largest error of the integer model against real numbers, and the proven bound of that \
