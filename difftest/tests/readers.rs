@@ -3,8 +3,8 @@
 //! words; it never panics, never takes memory because a header asks for it, and always ends.
 //!
 //! `cargo test -p difftest --test readers` runs 20,000 damaged inputs in all, the same every time. `READERS_INPUTS=N`
-//! runs N a reader, `READERS_SEED=S` others, `READERS=NAME,NAME` some readers only. What only the program reads, logits and
-//! the configuration of parties, is tested there by the same means (`difftest/program/src/readers.rs`).
+//! runs N a reader, `READERS_SEED=S` others, `READERS=NAME,NAME` some readers only. What only the program reads, logits
+//! and the configuration of parties, is tested there by the same means (`difftest/program/src/readers.rs`).
 
 use peak_alloc::PeakAlloc;
 use rand::SeedableRng;

@@ -90,8 +90,8 @@ pub(crate) fn put_together(records: Vec<Record>, rounding: Rounding) -> Result<(
     Ok((probes, roundings(r0.truncations, r1.truncations, rounding)))
 }
 
-/// Whether the parties handed out probes of the same tensors in the same shapes, and views of the same truncations: what comes from
-/// another process may be anything.
+/// Whether the parties handed out probes of the same tensors in the same shapes, and views of the same truncations:
+/// what comes from another process may be anything.
 fn check_alike(records: [&Record; 3]) -> Result<()> {
     let [first, others @ ..] = records;
     let alike = |(mine, theirs): (&(ProbePoint, Probed), &(ProbePoint, Probed))| {
@@ -120,7 +120,8 @@ fn check_alike(records: [&Record; 3]) -> Result<()> {
     }
 }
 
-/// The rounding of every truncation from the views of parties 0 and 1, whose truncations are the same and cut 1 to 61 bits off.
+/// The rounding of every truncation from the views of parties 0 and 1, whose truncations are the same and cut 1 to 61
+/// bits off.
 pub fn roundings(
     views_0: Vec<TruncationView>,
     views_1: Vec<TruncationView>,

@@ -35,8 +35,8 @@ struct Order {
 }
 
 impl Order {
-    /// Takes a batch of an epoch over `rows` rows. What is wrong with the order, if anything is: a row comes twice before all have come,
-    /// or the last batch does not wrap around to the first rows.
+    /// Takes a batch of an epoch over `rows` rows. What is wrong with the order, if anything is: a row comes twice
+    /// before all have come, or the last batch does not wrap around to the first rows.
     fn take(&mut self, batch: &[u32], rows: usize) -> Option<String> {
         if self.taken.len() >= rows {
             *self = Order::default();
@@ -62,8 +62,8 @@ impl Order {
     }
 }
 
-/// A layer whose weights all lie this far inside their interval is none that was drawn from it: the probability, as log2, that so many
-/// uniform numbers do.
+/// A layer whose weights all lie this far inside their interval is none that was drawn from it: the probability, as
+/// log2, that so many uniform numbers do.
 const SMALL_WEIGHTS: f64 = -60.0;
 
 /// Gathers the first thing that is not encoded as promised.

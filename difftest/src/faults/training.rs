@@ -119,8 +119,8 @@ fn varied_data(rng: &mut ChaCha12Rng, classes: usize) -> Dataset {
     Dataset { train: split(rng, rows), test: split(rng, 10) }
 }
 
-/// The specification and the data set of a run that follow from its seed: head, rounding, depth, widths, number of classes, batch, number
-/// format, threshold and optimiser.
+/// The specification and the data set of a run that follow from its seed: head, rounding, depth, widths, number of
+/// classes, batch, number format, threshold and optimiser.
 pub fn varied_run(seed: u64) -> (TrainSpec, Dataset) {
     let mut rng = ChaCha12Rng::seed_from_u64(seed ^ 0x5eed);
     let (head, rounding) = (Head::ALL[seed as usize % 5], Rounding::ALL[seed as usize / 5 % 2]);

@@ -50,7 +50,8 @@ pub fn read(bytes: &[u8]) -> Result<Array, String> {
     Ok(Array::Tensor(if fortran { row_major(tensor) } else { tensor }))
 }
 
-/// The bytes that the elements of an array take when it has been read: eight for each integer, however short it was. 0 for what is no array.
+/// The bytes that the elements of an array take when it has been read: eight for each integer, however short it was. 0
+/// for what is no array.
 pub fn kept_bytes(bytes: &[u8]) -> u64 {
     let Ok((header, data)) = split(bytes) else { return 0 };
     let width = match text_of(header, "descr") {

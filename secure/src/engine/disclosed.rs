@@ -1,8 +1,8 @@
 //! Everything that crosses between the client and the parties in the clear, by name, and what of it has crossed in this
 //! process.
 //!
-//! The page `docs/threat-model.md` lists these names with who learns what, and when; a test compares that list with what
-//! recorded runs disclose. Shares and keys that a party is dealt say nothing about what they share, so they count as
+//! The page `docs/threat-model.md` lists these names with who learns what, and when; a test compares that list with
+//! what recorded runs disclose. Shares and keys that a party is dealt say nothing about what they share, so they count as
 //! *shares* whatever they are shares of. A new kind of job or answer does not compile before it has its names here.
 
 use super::worker::{Answer, Job};

@@ -271,7 +271,7 @@ impl Worker {
                 "a data set of {rows} rows of {inputs}; {MOST_DATA} numbers are the most"
             )));
         }
-        // A number alone takes no memory beyond that of an ordinary data set; a larger one grows with the rows that come.
+        // A number alone takes no more memory than an ordinary data set; a larger one grows with the rows that come.
         self.data = Some(Factor::with_capacity(self.party.id, rows.min(RESERVED / inputs.max(1)), inputs));
         self.room = rows;
         Ok(())
