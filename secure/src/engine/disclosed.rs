@@ -2,8 +2,8 @@
 //! process.
 //!
 //! The page `docs/threat-model.md` lists these names with who learns what, and when; a test compares that list with
-//! what recorded runs disclose. Shares and keys that a party is dealt say nothing about what they share, so they count as
-//! *shares* whatever they are shares of. A new kind of job or answer does not compile before it has its names here.
+//! what recorded runs disclose. Shares and keys that a party is dealt say nothing about what they share, so they count
+//! as *shares* whatever they are shares of. A new kind of job or answer does not compile before it has its names here.
 
 use super::worker::{Answer, Job};
 use crate::party::Record;

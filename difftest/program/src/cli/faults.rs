@@ -17,8 +17,8 @@ pub struct Args {
     /// Lock-step training steps that ordinary training may take to notice
     #[arg(long, default_value_t = 20, value_name = "N")]
     steps: usize,
-    /// Plant nothing: N clean runs with different seeds, heads, depths, widths, class counts, batches, formats, data and
-    /// roundings, in which nothing may be found
+    /// Plant nothing: N clean runs with different seeds, heads, depths, widths, class counts, batches, formats, data
+    /// and roundings, in which nothing may be found
     #[arg(long, value_name = "N", conflicts_with = "fault")]
     clean: Option<u64>,
     /// Seed of the first clean run
