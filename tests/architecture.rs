@@ -65,6 +65,7 @@ const CRATES: [Crate; 6] = [
             "threads",
             "output",
             "statistics",
+            "keeping",
             "config",
             "explain::origin",
             "parties",

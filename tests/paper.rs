@@ -204,6 +204,61 @@ fn seeds_are_a_list_and_a_rate_can_be_the_only_one() {
     assert_eq!(setup, [32.0, 0.25, 0.5, 0.02]);
 }
 
+/// Timing cells: each configuration a file, beside cells of the same setup and of no other. How long anything took is
+/// no matter here, and neither is whether the machine was quiet.
+#[test]
+fn configurations_are_timed_by_themselves() {
+    let (_keep, out) = folder();
+    let few =
+        ["--rows", "96", "--hidden", "8", "--layers", "1,2", "--heads", "softmax,relu-grad", "--rounding", "prob"];
+    let times = |more: &[&'static str]| [&few[..], &["--times", "1", "--out", out], more].concat();
+    let names = ["softmax-l1-prob", "relu-grad-l1-prob", "softmax-l2-prob", "relu-grad-l2-prob"];
+    assert_eq!(succeeds(&times(&["--list"])).lines().collect::<Vec<_>>(), names);
+
+    let line = |text: &str, name: &str| text.lines().filter(|l| l.starts_with(&format!("{name} "))).count();
+    let text = succeeds(&times(&["--cell", "relu-grad-l2-prob"]));
+    assert_eq!(line(&text, "relu-grad-l2-prob"), 1, "{text}");
+    assert!(text.contains("NOT CLEAN, no claim is judged by it: fewer than 3 counted epochs"), "{text}");
+    assert!(refuses(&times(&[])).contains("give --resume"));
+    succeeds(&times(&["--resume", "--cell", "0"]));
+    let files = || {
+        let entries = fs::read_dir(Path::new(out).join("times")).unwrap().map(|e| e.unwrap().file_name());
+        entries.map(|name| name.into_string().unwrap()).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert!(files().iter().eq(["relu-grad-l2-prob.json", "softmax-l1-prob.json"]), "{:?}", files());
+    let cell = fs::read(Path::new(out).join("times/softmax-l1-prob.json")).unwrap();
+    let cell: Value = serde_json::from_slice(&cell).unwrap();
+    assert_eq!((&cell["configuration"], cell["epochs"].as_array().unwrap().len()), (&"softmax-l1-prob".into(), 2));
+    assert!(cell["epochs"][1]["secure"]["wall"].as_f64().unwrap() > 0.0, "{cell}");
+    assert!(cell["epochs"][1]["real"]["wall"].as_f64().unwrap() > 0.0, "{cell}");
+    assert!(cell["program"].as_str().unwrap().starts_with("difftest ") && cell["machine"]["kernel"].is_string());
+    assert_eq!(cell["date"].as_str().unwrap().len(), "2026-11-29T05:00:00Z".len());
+
+    // The training cells of the same setup go into the same folder; one file holds both, and is the folder again.
+    let train = [&few[..], &["--sides", "real", "--epochs", "1", "--out", out, "--resume"]].concat();
+    succeeds(&train);
+    let report: Value = serde_json::from_slice(&fs::read(Path::new(out).join("report.json")).unwrap()).unwrap();
+    assert_eq!(report["times"], serde_json::json!(["softmax-l1-prob", "relu-grad-l2-prob"]));
+    let file = format!("{out}/results.json");
+    let table = succeeds(&["table", out, "--save", &file]);
+    let rows: Vec<_> = table.lines().filter(|l| l.ends_with("| by itself, not quiet |")).collect();
+    assert!(rows.len() == 2 && rows[1].starts_with("| 2 layers, prob, relu-grad | "), "{table}");
+    assert!(table.contains("\n- 2 of 2: by itself on ") && table.contains("fewer than 3 counted epochs"), "{table}");
+    assert_eq!(succeeds(&["table", &file]), table);
+    let again = format!("{out}/again");
+    let text = succeeds(&["merge", &file, "--out", &again]);
+    assert!(text.contains("6 cells copied, 0 here already"), "{text}");
+    assert_eq!(succeeds(&["table", &again]), table);
+
+    // Another setup is refused from either direction.
+    let other = [&["--hidden", "4"], &few[..2], &few[4..], &["--times", "1", "--resume", "--out", out]].concat();
+    assert!(refuses(&other).contains("hidden 4 against 8"));
+    fs::remove_dir_all(Path::new(out).join("cells")).unwrap();
+    fs::create_dir(Path::new(out).join("cells")).unwrap();
+    let other = [&["--hidden", "4"], &train[..2], &train[4..]].concat();
+    assert!(refuses(&other).contains("times/softmax-l1-prob.json: this cell was run with another setup"));
+}
+
 /// The file of results is the whole grid: the tables made from it are those made from the cells.
 #[test]
 fn one_file_says_what_the_cells_say() {
@@ -307,6 +362,9 @@ fn what_cannot_be_is_refused_in_one_line() {
     let (_keep, out) = folder();
     for (args, words) in [
         (&["--epochs", "0"][..], "--epochs is 0"),
+        (&["--times", "0"], "--times is 0"),
+        (&["--times", "1", "--cell", "softmax-l2"], "is no timing cell"),
+        (&["--times", "1", "--rows", "9", "--lr", "-1"], "learning rate"),
         (&["--batch", "0"], "--batch is 0"),
         (&["--rate-units", "0"], "--rate-units is 0"),
         (&["--lr", "-1", "--rows", "9"], "learning rate"),

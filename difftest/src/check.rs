@@ -72,3 +72,6 @@ pub trait Check {
     /// The verdict on all steps seen.
     fn finish(self: Box<Self>) -> Outcome;
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,14 +3,15 @@
 //!
 //! * *cell*: one training run, side x head x layers x rounding x seed ([`cell`]); cells are independent, so any batch
 //!   system can spread them.
+//! * *timing cell*: the seconds of an epoch of one secure configuration, measured by itself ([`time_cell`]).
 //! * *attempt*: what one cell did at one learning rate; the paper's rule starts another at half the rate ([`train`]).
 //! * [`side`]: the three sides as this loop sees them; [`published`]: where the paper's code differs from its formulas;
 //!   [`machine`]: what seconds depend on.
 //! * [`sketch`]: weights small enough to keep, so that drift can be told afterwards.
 //! * [`store`]: a folder of finished cells; [`record`]: all cells in one compact file; [`grid`]: which there are, and
-//!   running those that are missing.
-//! * [`table1`], [`compared`], [`table2`], [`claims`], [`explain`]: what follows from finished cells, and from nothing
-//!   else.
+//!   running those that are missing; [`finished`]: all of them together.
+//! * [`table1`], [`compared`], [`seconds`], [`table2`], [`claims`], [`explain`]: what follows from finished cells, and
+//!   from nothing else.
 //! * [`result`] puts it together; [`text`], [`document`], `page` and [`csv`] show it, [`report`] writes the files.
 
 pub mod cell;
@@ -19,6 +20,7 @@ pub mod compared;
 pub mod csv;
 pub mod document;
 pub mod explain;
+pub mod finished;
 pub mod grid;
 pub mod machine;
 #[cfg(feature = "html")]
@@ -27,13 +29,16 @@ pub mod published;
 pub mod record;
 pub mod report;
 pub mod result;
+pub mod seconds;
 pub mod side;
 pub mod sketch;
 pub mod store;
 pub mod table1;
 pub mod table2;
 pub mod text;
+pub mod time_cell;
 pub mod train;
 
 pub use cell::{Cell, Id, Setup, Side};
+pub use finished::Finished;
 pub use result::Findings;

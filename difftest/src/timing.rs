@@ -6,11 +6,12 @@
 
 mod stopwatch;
 
-pub use stopwatch::Took;
+pub use stopwatch::{Stopwatch, Took};
 
 use crate::error::Error;
 use crate::evaluation::Evaluation;
 use crate::generate;
+use crate::parties::{Processes, processes};
 use crate::provenance::Provenance;
 use crate::side::Side;
 use crate::side::Trains;
@@ -21,10 +22,9 @@ use fixtures::Dataset;
 use ndarray::{Array2, Axis};
 use reference::spec::TrainSpec;
 use secure::clock::Phase;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use stopwatch::Stopwatch;
 
 /// Version of the JSON; grows with every incompatible change.
 pub const SCHEMA: u32 = 2;
@@ -70,6 +70,13 @@ pub struct Timing {
     pub links: Vec<(&'static str, Link)>,
 }
 
+impl Timing {
+    /// Steps of an epoch.
+    fn steps_of(&self, data: &Dataset) -> usize {
+        self.steps.unwrap_or(data.train.len().div_ceil(self.spec.sgd.batch))
+    }
+}
+
 /// An epoch's time on an imagined network: computation as measured here plus the messages. A projection, not a
 /// measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -113,7 +120,7 @@ impl Spread {
 }
 
 /// One epoch of each side, in turn.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
     /// Three parties.
     pub secure: Took,
@@ -168,9 +175,13 @@ pub struct Measured {
     pub bytes_per_step: f64,
     /// Messages that all parties send in a step.
     pub messages_per_step: f64,
-    /// Largest resident size of this process so far: three parties, their data, and the plaintext side. Null where the
-    /// system does not tell.
+    /// Largest resident size of this process so far: three parties, their data, and the plaintext side. Where the
+    /// parties have processes of their own on this machine, theirs is added. Null where the system does not tell, or
+    /// they are on other machines.
     pub peak_memory_bytes: Option<u64>,
+    /// The parties' part of it, where they have processes of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parties_peak_memory_bytes: Option<u64>,
     /// Part of the three parties' time, by phase.
     pub phases: BTreeMap<&'static str, f64>,
     /// Other networks.
@@ -179,15 +190,19 @@ pub struct Measured {
     pub more_cores: Vec<MoreCores>,
 }
 
-/// Times both sides. `progress` hears of epochs done.
-///
-/// # Errors
-/// A side that cannot go on.
-pub fn run(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> Result<Measured, Error> {
+/// Both sides after their epochs.
+struct Trained {
+    secure: Secure,
+    plain: Real,
+    epochs: Vec<Epoch>,
+    cost: crate::side::Spent,
+}
+
+/// Trains both sides in turn from the seed's initial weights. `progress` hears of epochs done.
+fn train(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> Result<Trained, Error> {
     let spec = &timing.spec;
     let start = generate::initial(spec, timing.seed)?;
     let mut all = generate::batches(data.train.len(), spec.sgd.batch, timing.seed);
-    let steps = timing.steps.unwrap_or(data.train.len().div_ceil(spec.sgd.batch));
 
     let mut secure = Secure::start(spec.clone(), None, false)?;
     secure.load(&start)?;
@@ -199,11 +214,11 @@ pub fn run(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> 
 
     let (mut epochs, mut cost) = (Vec::new(), crate::side::Spent::default());
     for done in 0..timing.epochs {
-        let batches: Vec<Vec<u32>> = all.by_ref().take(steps).collect();
-        let watch = Stopwatch::start();
+        let batches: Vec<Vec<u32>> = all.by_ref().take(timing.steps_of(data)).collect();
+        let watch = Stopwatch::start(processes());
         cost += secure.train(&batches)?;
         let secure_took = watch.stop();
-        let watch = Stopwatch::start();
+        let watch = Stopwatch::start(Processes::Own);
         for batch in &batches {
             let index: Vec<usize> = batch.iter().map(|&r| r as usize).collect();
             let x: Array2<f64> = pixels.select(Axis(0), &index);
@@ -213,11 +228,34 @@ pub fn run(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> 
         epochs.push(Epoch { secure: secure_took, plaintext: watch.stop() });
         progress(done + 1);
     }
+    Ok(Trained { secure, plain, epochs, cost })
+}
+
+/// Times both sides and nothing else: the epochs, of which the first warms up. `progress` hears of epochs done.
+///
+/// # Errors
+/// A side that cannot go on.
+pub fn epochs(timing: &Timing, data: &Dataset, progress: impl FnMut(usize)) -> Result<Vec<Epoch>, Error> {
+    Ok(train(timing, data, progress)?.epochs)
+}
+
+/// Times both sides, evaluates what they have learnt, and sums up. `progress` hears of epochs done.
+///
+/// # Errors
+/// A side that cannot go on.
+pub fn run(timing: &Timing, data: &Dataset, progress: impl FnMut(usize)) -> Result<Measured, Error> {
+    let Trained { mut secure, mut plain, epochs, cost } = train(timing, data, progress)?;
     let times = secure.times()?;
-    let peak_memory_bytes = peak_memory();
-    let evaluation = Evaluation::of(data, spec.fixed);
+    let memory = peak_memory();
+    let evaluation = Evaluation::of(data, timing.spec.fixed);
     let accuracy = (evaluation.accuracy(&mut secure)?, evaluation.accuracy(&mut plain)?);
-    Ok(summary(timing, steps, epochs, &cost, &times, peak_memory_bytes, accuracy))
+    Ok(summary(timing, timing.steps_of(data), epochs, &cost, &times, memory, accuracy))
+}
+
+/// Cores that other work had meanwhile, on average; `None` where the system does not tell.
+pub fn other_cores(took: impl Iterator<Item = Took> + Clone) -> Option<f64> {
+    let others: Option<f64> = took.clone().map(|t| t.others).sum();
+    others.map(|seconds| (seconds / took.map(|t| t.wall).sum::<f64>()).max(0.0))
 }
 
 /// What the epochs come to.
@@ -227,7 +265,7 @@ fn summary(
     epochs: Vec<Epoch>,
     cost: &crate::side::Spent,
     times: &BTreeMap<Phase, Duration>,
-    peak_memory_bytes: Option<u64>,
+    (peak_memory_bytes, parties_peak_memory_bytes): (Option<u64>, Option<u64>),
     (secure_accuracy, plaintext_accuracy): (f64, f64),
 ) -> Measured {
     let counted = if epochs.len() > 1 { &epochs[1..] } else { &epochs[..] };
@@ -248,9 +286,7 @@ fn summary(
     let all_time: f64 = times.values().map(Duration::as_secs_f64).sum();
     let phases: BTreeMap<_, _> =
         times.iter().map(|(&phase, t)| (phase_name(phase), t.as_secs_f64() / all_time)).collect();
-    let both = || counted.iter().flat_map(|e| [e.secure, e.plaintext]);
-    let others: Option<f64> = both().map(|t| t.others).sum();
-    let other_cores = others.map(|seconds| seconds / both().map(|t| t.wall).sum::<f64>());
+    let other_cores = other_cores(counted.iter().flat_map(|e| [e.secure, e.plaintext]));
     let project = |&(network, link): &(&'static str, Link)| Projection {
         network,
         link,
@@ -270,6 +306,7 @@ fn summary(
         bytes_per_step: bytes,
         messages_per_step: cost.messages as f64 / total_steps,
         peak_memory_bytes,
+        parties_peak_memory_bytes,
         projections: timing.links.iter().map(project).collect(),
         more_cores: more_cores(&secure, &phases, made.cores),
         made,
@@ -319,9 +356,22 @@ pub const fn phase_name(phase: Phase) -> &'static str {
     }
 }
 
-/// VmHWM of this process, where Linux tells it.
-fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+/// The largest resident sizes of all processes that take part, and of the parties' own, where they have some.
+fn peak_memory() -> (Option<u64>, Option<u64>) {
+    let own = peak_memory_of("self");
+    match processes() {
+        Processes::Own => (own, None),
+        Processes::Unknown => (None, None),
+        Processes::Here(ids) => {
+            let parties: Option<u64> = ids.iter().map(|id| peak_memory_of(&id.to_string())).sum();
+            (own.zip(parties).map(|(own, parties)| own + parties), parties)
+        }
+    }
+}
+
+/// VmHWM of a process, where Linux tells it.
+fn peak_memory_of(process: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
     Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
 }
@@ -377,9 +427,12 @@ fn details(m: &Measured) -> String {
         m.bytes_per_step / 1e6
     );
     if let Some(peak) = m.peak_memory_bytes {
+        let parties = m.parties_peak_memory_bytes.map_or(String::new(), |bytes| {
+            format!(", {:.2} GB of them by the parties' own processes", bytes as f64 / 1e9)
+        });
         let _ = writeln!(
             out,
-            "peak memory: {:.2} GB (three parties with their data, and the plaintext side)",
+            "peak memory: {:.2} GB (three parties with their data, and the plaintext side){parties}",
             peak as f64 / 1e9
         );
     }

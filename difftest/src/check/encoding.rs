@@ -20,10 +20,11 @@ use fixtures::Split;
 use reference::fixed::Parameters;
 use reference::spec::{SpecError, TrainSpec};
 
-/// The training rows of a run: the data set, the row numbers of each batch to come, and those of this epoch so far.
+/// The training rows of a run: the data set, step and row numbers of each batch to come, and the rows of this epoch so
+/// far.
 struct Rows<'c> {
     split: &'c Split,
-    batches: Box<dyn Iterator<Item = Vec<u32>> + 'c>,
+    batches: Box<dyn Iterator<Item = (usize, Vec<u32>)> + 'c>,
     order: Order,
 }
 
@@ -88,7 +89,7 @@ impl<'c> Encodings<'c> {
         let broken = constants.iter().find(|c| !c.kept()).map(|c| (c.name, broken_promise(c)));
         let rows = data.map(|split| Rows {
             split,
-            batches: Box::new(generate::batches(split.len(), config.spec.sgd.batch, config.seed)),
+            batches: Box::new(generate::batches(split.len(), config.spec.sgd.batch, config.seed).enumerate()),
             order: Order::default(),
         });
         Ok(Encodings { config, rows, constants: constants.len(), pixels: 0, labels: 0, weights: 0, broken })
@@ -165,9 +166,16 @@ impl Check for Encodings<'_> {
     fn see(&mut self, trace: &Trace, _: Option<&Judged>) {
         let Some(rows) = &mut self.rows else { return };
         let split = rows.split;
-        let batch = rows.batches.next().unwrap_or_default();
-        if let Some(what) = rows.order.take(&batch, split.len()) {
-            self.broken.get_or_insert(("batch order", format!("step {}: {what}", trace.step)));
+        let mut batch = Vec::new();
+        // A run that is resumed shows no step before that, but the order is that of all of them.
+        while let Some((step, next)) = rows.batches.next() {
+            if let Some(what) = rows.order.take(&next, split.len()) {
+                self.broken.get_or_insert(("batch order", format!("step {step}: {what}")));
+            }
+            batch = next;
+            if step >= trace.step {
+                break;
+            }
         }
         if trace.step == 0
             && let Some(start) = &trace.start

@@ -64,6 +64,17 @@ pub enum CellError {
         /// The folder of the results.
         folder: PathBuf,
     },
+    /// A configuration that is to be timed has a timing cell already.
+    #[error(
+        "{configuration} is timed in {}; give --resume to keep what is clean there, or another --out",
+        .folder.display()
+    )]
+    Timed {
+        /// The configuration.
+        configuration: String,
+        /// The folder of the results.
+        folder: PathBuf,
+    },
     /// A cell ended with a panic: a fault of this program.
     #[error("a cell ended with an internal error; report it, with the lines above")]
     Panicked,

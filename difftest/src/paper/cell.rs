@@ -378,6 +378,10 @@ pub struct Cell {
     /// Name and version of the program that trained it.
     #[serde(default = "super::machine::unrecorded")]
     pub program: String,
+    /// Root mean square of the differences of all weights to the same configuration in real numbers, by epoch of the
+    /// first attempts, of a cell from a file of results, which keeps it instead of the sketches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drift: Vec<f64>,
 }
 
 impl Cell {
@@ -450,6 +454,8 @@ pub const QUIET: f64 = 0.05;
 pub enum Untimed {
     /// Fewer than [`LEAST_EPOCHS`] whole epochs.
     Short,
+    /// Fewer than [`super::time_cell::LEAST_COUNTED`] counted epochs of a configuration timed by itself.
+    Few,
     /// Other processes used the machine.
     Busy,
     /// Nothing says whether they did.
@@ -460,6 +466,7 @@ impl fmt::Display for Untimed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Untimed::Short => "fewer than 20 whole epochs",
+            Untimed::Few => "fewer than 3 counted epochs",
             Untimed::Busy => "other processes used the machine",
             Untimed::NotMeasured => "it is not recorded whether the machine was quiet",
         })
@@ -475,17 +482,6 @@ pub fn layers_of(layers: usize) -> String {
 pub fn short(rate: f64) -> String {
     let text = format!("{rate:.2e}");
     text.parse::<f64>().map_or(text, |v| v.to_string())
-}
-
-/// Where cells ran, each machine once.
-pub fn machines<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Vec<Machine> {
-    let mut machines: Vec<Machine> = Vec::new();
-    for cell in cells {
-        if !machines.contains(&cell.machine) {
-            machines.push(cell.machine.clone());
-        }
-    }
-    machines
 }
 
 /// Binomial standard error of an accuracy (0 to 1) on `rows` rows.

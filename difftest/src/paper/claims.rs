@@ -5,8 +5,8 @@
 //! errs towards "no difference"). With several seeds the standard error of their mean comes on top; of a single run, it
 //! is not known what another would have given. Accuracy is, seed by seed, the secure side's, or the integer model's
 //! where no secure cell is finished: it is the same arithmetic with other coins, and under nearest rounding the same
-//! numbers. Seconds are the secure side's only, those of whole grids on like and quiet machines ([`Cell::timed`]), with
-//! the standard error of the median over epochs.
+//! numbers. Seconds are the secure side's only: those of configurations timed by themselves ([`TimeCell::clean`]), or
+//! else of whole grids on like and quiet machines ([`Cell::timed`]), with the standard error of the median over epochs.
 //!
 //! *Completeness.* A claim about every configuration does not hold if one contradicts it, and holds once none is
 //! missing; a claim about some configuration holds by one, and does not hold once none is missing.
@@ -32,12 +32,16 @@ pub mod time;
 
 pub use case::{CONTRADICTS, Claim, EPOCHS, Evidence, Judgement, SUPPORTS};
 
-use super::cell::{Cell, Setup};
+#[cfg(doc)]
+use super::cell::Cell;
+use super::finished::Finished;
 use super::table2;
+#[cfg(doc)]
+use super::time_cell::TimeCell;
 
 /// All claims, in the paper's order.
-pub fn judge(setup: &Setup, cells: &[Cell], table2: &[table2::Row]) -> Vec<Claim> {
-    let e = Evidence { setup, cells };
+pub fn judge(finished: &Finished, table2: &[table2::Row]) -> Vec<Claim> {
+    let e = Evidence { setup: &finished.setup, cells: &finished.cells, times: &finished.times };
     let mut claims = vec![gradients::gradient_bound(&e), gradients::softmax_gradient(&e)];
     claims.extend([accuracy::RELU_PROB, accuracy::RELU_PROB_CUT].map(|which| accuracy::below_softmax(&e, which)));
     claims.push(accuracy::always_reduced(&e));

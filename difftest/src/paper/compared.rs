@@ -9,7 +9,9 @@
 //! both do the same. Twice that is the limit. The test rows are the same, and are no source of difference.
 
 use super::cell::{Cell, Side, layers_of};
-use super::table1::{CHECKPOINTS, Checkpoints, Last, Measured, Row, rows};
+use super::seconds::{Seconds, Source};
+use super::table1::{CHECKPOINTS, Checkpoints, Last, rows};
+use super::time_cell::{Configuration, TimeCell};
 use fixtures::paper::Table1Row;
 use reference::spec::{Head, Rounding};
 use serde::Serialize;
@@ -32,7 +34,7 @@ pub struct Compared {
     pub rounding: Rounding,
     /// Head; the paper's ReLU probability is both `relu-prob`, the formula, and `relu-prob-cut`, the published code.
     pub head: Head,
-    /// Seeds of ours.
+    /// Seeds of ours; 0 where the configuration was only timed.
     pub seeds: usize,
     /// Those of them that are secure.
     pub secure_seeds: usize,
@@ -56,20 +58,9 @@ pub struct Compared {
     pub happened: String,
     /// One sentence on differences that chance does not explain.
     pub explanation: Option<String>,
-    /// Secure seconds of an epoch.
-    pub seconds: Option<Measured>,
-    /// Secure processor seconds of an epoch, all three parties.
-    pub cpu_seconds: Option<f64>,
-    /// Why these seconds are not compared with others, if they are not.
-    pub untimed: Option<String>,
-    /// Secure seconds over seconds in real numbers.
-    pub ratio: Option<f64>,
-    /// The paper's seconds of an epoch, on three servers.
-    pub paper_seconds: Option<f64>,
-    /// The paper's seconds over ours.
-    pub paper_ratio: Option<f64>,
-    /// The machine that our seconds are of.
-    pub machine: Option<String>,
+    /// Seconds of an epoch.
+    #[serde(flatten)]
+    pub time: Seconds,
 }
 
 impl Compared {
@@ -86,12 +77,12 @@ impl Compared {
 
 /// Every configuration of the paper that some cell is of, without explanations ([`super::explain`]): the shortest grid
 /// that reaches its last checkpoint, or else the longest.
-pub fn compare(cells: &[Cell]) -> Vec<Compared> {
+pub fn compare(cells: &[Cell], times: &[TimeCell]) -> Vec<Compared> {
     let paper = fixtures::paper::table1();
     let mut all = Vec::new();
     for row in &paper.rows {
         for &head in heads(row.head) {
-            all.extend(configuration(row, head, cells));
+            all.extend(configuration(row, head, cells, times));
         }
     }
     all
@@ -120,16 +111,19 @@ fn plain(cells: &[Cell], head: Head, layers: usize, rounding: Option<Rounding>) 
     found.into_iter().filter(|c| Some(c.id.epochs) == enough).collect()
 }
 
-fn configuration(row: &Table1Row, head: Head, cells: &[Cell]) -> Option<Compared> {
+fn configuration(row: &Table1Row, head: Head, cells: &[Cell], times: &[TimeCell]) -> Option<Compared> {
     let rounding = row.rounding;
     let found = plain(cells, head, row.layers, Some(rounding));
     let secure: Vec<&Cell> = found.iter().copied().filter(|c| c.id.side == Side::Secure).collect();
     let mut ours = secure.clone();
     ours.extend(found.iter().copied().filter(|c| secure.iter().all(|s| s.id.seed != c.id.seed)));
     let first: Vec<Cell> = ours.first().map(|c| (*c).clone()).into_iter().collect();
-    let happened = rows(&first).pop()?;
-    let timed: Vec<Cell> = secure.iter().map(|c| (*c).clone()).collect();
-    let timed: Option<Row> = rows(&timed).pop();
+    let happened = rows(&first).pop();
+    let of = Configuration { head, layers: row.layers, rounding };
+    let time = Seconds::new(&Source::choose(of, secure.clone(), times), row.seconds_per_epoch);
+    if happened.is_none() && time.seconds.is_none() {
+        return None;
+    }
     let (means, paper) = (means(&ours), Checkpoints::new(row.accuracy));
     let each = |at: fn(Checkpoints<Option<f64>>) -> [Option<f64>; 4], m: Checkpoints<Option<Mean>>| {
         let (ours, theirs) = (m.all(), at(paper));
@@ -138,7 +132,6 @@ fn configuration(row: &Table1Row, head: Head, cells: &[Cell]) -> Option<Compared
     let difference = each(Checkpoints::all, means);
     let error = pooled(&means).map(|s| (s * s * (1.0 + 1.0 / ours.len() as f64) + 0.01 / 12.0).sqrt());
     let beyond = Checkpoints::new(difference.all().map(|d| Some(d?.abs() > 2.0 * error?)));
-    let seconds = timed.as_ref().and_then(|r| r.seconds_per_epoch);
     Some(Compared {
         layers: row.layers,
         rounding,
@@ -152,16 +145,10 @@ fn configuration(row: &Table1Row, head: Head, cells: &[Cell]) -> Option<Compared
         difference_error: error,
         beyond,
         paper_diverges: row.diverges,
-        last: happened.last,
-        happened: happened.happened,
+        last: happened.as_ref().and_then(|r| r.last),
+        happened: happened.map_or_else(String::new, |r| r.happened),
         explanation: None,
-        seconds,
-        cpu_seconds: timed.as_ref().and_then(|r| r.cpu_seconds),
-        untimed: timed.as_ref().and_then(|r| r.untimed.clone()),
-        ratio: timed.as_ref().and_then(|r| r.ratio),
-        paper_seconds: row.seconds_per_epoch,
-        paper_ratio: row.seconds_per_epoch.zip(seconds).map(|(theirs, ours)| theirs / ours.value),
-        machine: timed.map(|r| r.machine),
+        time,
     })
 }
 
@@ -186,6 +173,7 @@ pub(super) fn pooled(means: &Checkpoints<Option<Mean>>) -> Option<f64> {
 mod tests {
     use super::super::claims::tests::cell;
     use super::super::explain::explained;
+    use super::super::time_cell::tests::timed;
     use super::*;
 
     fn softmax(seed: u64, side: &str, accuracy: f64) -> Cell {
@@ -202,7 +190,7 @@ mod tests {
             softmax(3, "integer", 0.9250),
             softmax(1, "real", 0.9235),
         ];
-        let all = explained(&cells);
+        let all = explained(&cells, &[]);
         let [one] = &all[..] else { panic!("{all:?}") };
         assert_eq!((one.name().as_str(), one.seeds, one.secure_seeds), ("1 layer, prob, softmax", 3, 1));
         let round = |v: f64| (1000.0 * v).round() / 1000.0;
@@ -214,25 +202,33 @@ mod tests {
         assert_eq!(one.beyond.all(), [Some(true), Some(false), Some(false), Some(false)]);
         assert!(one.differs() && one.explanation.is_some(), "{one:?}");
         assert_eq!(
-            (one.paper_seconds, one.paper_ratio, one.seconds.map(|s| s.value)),
+            (one.time.paper_seconds, one.time.paper_ratio, one.time.seconds.map(|s| s.value)),
             (Some(12.0), Some(1.2), Some(10.0))
         );
-        assert_eq!(one.untimed.as_deref(), Some("it is not recorded whether the machine was quiet"));
+        assert_eq!(one.time.untimed.as_deref(), Some("it is not recorded whether the machine was quiet"));
+    }
+
+    #[test]
+    fn a_configuration_that_was_only_timed_has_seconds_and_no_accuracy() {
+        let all = explained(&[], &[timed("softmax-l1-prob", 4.0)]);
+        let [one] = &all[..] else { panic!("{all:?}") };
+        assert_eq!((one.seeds, one.ours.after_20, one.time.paper_ratio), (0, None, Some(3.0)));
+        assert!(!one.differs());
     }
 
     #[test]
     fn one_seed_has_a_difference_and_no_verdict() {
-        let all = explained(&[softmax(1, "integer", 0.9)]);
+        let all = explained(&[softmax(1, "integer", 0.9)], &[]);
         assert_eq!((all[0].beyond.all(), all[0].difference_error), ([None; 4], None));
         assert_eq!(all[0].difference.after_20.map(|d| (10.0 * d).round()), Some(-24.0));
-        assert!(!all[0].differs() && all[0].explanation.is_none() && all[0].seconds.is_none());
+        assert!(!all[0].differs() && all[0].explanation.is_none() && all[0].time.seconds.is_none());
     }
 
     #[test]
     fn a_head_that_the_paper_says_diverges_differs_if_it_trains_here() {
-        let all = explained(&[cell("secure-relu-grad-l2-prob-s1-e20", &[0.87; 20])]);
+        let all = explained(&[cell("secure-relu-grad-l2-prob-s1-e20", &[0.87; 20])], &[]);
         assert!(all[0].paper_diverges && all[0].differs() && all[0].explanation.is_some(), "{all:?}");
-        let all = explained(&[cell("secure-relu-grad-l2-prob-s1-e20", &[0.87, 0.1])]);
+        let all = explained(&[cell("secure-relu-grad-l2-prob-s1-e20", &[0.87, 0.1])], &[]);
         assert!(!all[0].differs());
         assert_eq!(all[0].last.map(|l| l.epoch), Some(2));
     }

@@ -7,6 +7,8 @@ use super::claims::divergence::{self, Found, READINGS, Reading};
 use super::claims::{self, Claim, Judgement};
 use super::compared::{Compared, Mean, pooled};
 use super::explain::explained;
+use super::finished::Finished;
+use super::seconds::Seconds;
 use super::table1::{self, Checkpoints};
 use super::{table2, train};
 use crate::error::{CellError, Error};
@@ -28,9 +30,10 @@ const NUMBERS: usize = 6;
 ///
 /// # Errors
 /// Table 2 needs three parties for a moment, which may fail to start.
-pub fn tables(setup: &Setup, cells: &[Cell]) -> Result<String, Error> {
+pub fn tables(finished: &Finished) -> Result<String, Error> {
     let table2 = table2::rows()?;
-    let all = explained(cells);
+    let Finished { setup, cells, times } = finished;
+    let all = explained(cells, times);
     let mut out = String::new();
     notes(&mut out, setup, cells);
     accuracy(&mut out, &all);
@@ -38,7 +41,7 @@ pub fn tables(setup: &Setup, cells: &[Cell]) -> Result<String, Error> {
     seconds(&mut out, &all);
     readings(&mut out, cells);
     others(&mut out, cells);
-    judged(&mut out, &claims::judge(setup, cells, &table2));
+    judged(&mut out, &claims::judge(finished, &table2));
     second(&mut out, &table2);
     text_figures(&mut out);
     Ok(out)
@@ -126,7 +129,8 @@ fn accuracy(out: &mut String, all: &[Compared]) {
          divergence even with the smallest \
          possible learning rate. A dash: the attempt did not get so far.",
     );
-    let mut depths: Vec<_> = all.iter().map(|c| c.layers).collect();
+    let trained: Vec<_> = all.iter().filter(|c| c.seeds > 0).collect();
+    let mut depths: Vec<_> = trained.iter().map(|c| c.layers).collect();
     depths.dedup();
     for layers in depths {
         let _ = write!(
@@ -134,7 +138,7 @@ fn accuracy(out: &mut String, all: &[Compared]) {
             "\n| {} | seeds | ours | real numbers | paper | difference |\n| --- | --- | --- | --- | --- | --- |\n",
             layers_of(layers)
         );
-        for c in all.iter().filter(|c| c.layers == layers) {
+        for c in trained.iter().filter(|c| c.layers == layers) {
             let paper = if c.paper_diverges { "⊥".into() } else { values(c.paper, |v| format!("{v:.1}")) };
             let ours = match c.last {
                 Some(last) if c.ours.after_20.is_none() => {
@@ -179,7 +183,7 @@ fn sentences(out: &mut String, all: &[Compared]) {
 }
 
 fn seconds(out: &mut String, all: &[Compared]) {
-    let timed: Vec<_> = all.iter().filter(|c| c.seconds.is_some()).collect();
+    let timed: Vec<_> = all.iter().filter(|c| c.time.seconds.is_some()).collect();
     if timed.is_empty() {
         return;
     }
@@ -187,39 +191,58 @@ fn seconds(out: &mut String, all: &[Compared]) {
     paragraph(
         out,
         &format!(
-            "Wall-clock seconds of training alone. Secure cells run one at a time, three parties in one process; \
-             *processor* is the time that all its \
-             threads took. *Real* is training in real numbers, timed in turn with the first {} epochs of the same \
-             cell, with batches ready in memory. The \
-             paper measured on three servers of 36 threads each: its ratios compare with ours, its seconds do not.",
+            "Wall-clock seconds of training alone, three parties in one process; *processor* is the time that all its \
+             threads took. A configuration timed *by itself* ran for a few epochs, each followed by one of training in \
+             real numbers, and the first pair is not counted; its accuracies above are of other cells, which may be of \
+             another day and program. Seconds *in training* are those of the secure cells of the accuracies, one cell \
+             at a time, with training in real numbers in turn with their first {} epochs. *Real* has batches ready in \
+             memory. The paper measured on three servers of 36 threads each: its ratios compare with ours, its seconds \
+             do not.",
             train::PAIRED
         ),
     );
     out.push_str(
-        "\n| configuration | secure, s | processor, s | secure / real | paper, s | paper / secure | quiet \
+        "\n| configuration | secure, s | processor, s | secure / real | paper, s | paper / secure | timed \
         |\n| --- | --- | --- | --- | --- | --- | --- |\n",
     );
     let number = |v: Option<f64>, digits: usize| v.map_or("–".into(), |v| format!("{v:.digits$}"));
     for c in &timed {
+        let time = &c.time;
         let _ = writeln!(
             out,
-            "| {} | {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {}{} |",
             c.name(),
-            number(c.seconds.map(|s| s.value), 2),
-            number(c.cpu_seconds, 2),
-            number(c.ratio, 1),
-            number(c.paper_seconds, 1),
-            number(c.paper_ratio, 1),
-            if c.untimed.is_none() { "yes" } else { "no" }
+            number(time.seconds.map(|s| s.value), 2),
+            number(time.cpu_seconds, 2),
+            number(time.ratio, 1),
+            number(time.paper_seconds, 1),
+            number(time.paper_ratio, 1),
+            if time.timed_on.is_some() { "by itself" } else { "in training" },
+            if time.untimed.is_none() { "" } else { ", not quiet" }
         );
     }
-    let mut told: Vec<&str> = timed.iter().filter_map(|c| c.machine.as_deref()).collect();
-    told.dedup();
-    paragraph(out, &format!("Machine: {}.", told.join("; ")));
-    if timed.iter().any(|r| r.untimed.is_some()) {
-        let mut reasons: Vec<&str> = timed.iter().filter_map(|c| c.untimed.as_deref()).collect();
+    out.push('\n');
+    let mut sources: Vec<_> = timed.iter().map(|c| source(&c.time)).collect();
+    sources.sort();
+    for same in sources.chunk_by(|a, b| a == b) {
+        item(out, &format!("{} of {}: {}.", same.len(), timed.len(), same[0]));
+    }
+    if timed.iter().any(|c| c.time.untimed.is_some()) {
+        let mut reasons: Vec<&str> = timed.iter().filter_map(|c| c.time.untimed.as_deref()).collect();
+        reasons.sort_unstable();
         reasons.dedup();
         paragraph(out, &format!("Rows that are not quiet bear no claim about time: {}.", reasons.join("; ")));
+    }
+}
+
+/// Where seconds come from, in words.
+fn source(time: &Seconds) -> String {
+    let machine = time.machine.as_deref().unwrap_or("machine not recorded");
+    match (&time.timed_on, time.timed_epochs, &time.timed_by) {
+        (Some(day), Some(epochs), Some(program)) => {
+            format!("by itself on {day}, {epochs} counted epochs each, {machine}, {program}")
+        }
+        _ => format!("in training, {machine}"),
     }
 }
 
@@ -429,11 +452,12 @@ fn split(text: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::super::claims::tests::cell;
+    use super::super::time_cell::tests::timed;
     use super::*;
     use crate::check::divergence::Verdict;
 
     fn document(cells: &[Cell]) -> String {
-        tables(&cells[0].setup, cells).unwrap()
+        tables(&Finished::new(&cells[0].setup, cells)).unwrap()
     }
 
     #[test]
@@ -459,7 +483,7 @@ mod tests {
             "| prob, softmax | 2 (1 secure) | 93.00 / 93.00 / 93.00 / 93.00 ± 1.41 | 92.00 / 92.00 / 92.00 / 92.00 | \
              91.6 / 92.2 / 92.2 / 92.4 | +1.40 / +0.80 / +0.80 / +0.60 |",
             "| nearest, relu-grad | 1 (1 secure) | 92.00 / 92.00 / 92.00 / 92.00 | – | ⊥ | – |",
-            "| 1 layer, prob, softmax | 10.00 | – | 8.0 | 12.0 | 1.2 | no |",
+            "| 1 layer, prob, softmax | 10.00 | – | 8.0 | 12.0 | 1.2 | in training, not quiet |",
             "| 2 layers, nearest, relu-grad | trains at 0.005: 92.0 % | trains at 0.005: 92.0 % | trains at 0.005: \
              92.0 % |",
             "#### table2-exponential: holds",
@@ -468,6 +492,26 @@ mod tests {
             assert!(text.lines().any(|l| l == line), "{line}\n{text}");
         }
         assert!(text.contains("1173 s with softmax"), "{text}");
+    }
+
+    #[test]
+    fn seconds_say_where_they_come_from() {
+        let cells =
+            [cell("secure-softmax-l1-prob-s1-e20", &[0.92; 20]), cell("secure-softmax-l2-prob-s1-e20", &[0.97; 20])];
+        let times = vec![timed("softmax-l1-prob", 4.0), timed("softmax-l3-nearest", 40.0)];
+        let text = tables(&Finished { times, ..Finished::new(&cells[0].setup, &cells) }).unwrap();
+        for line in [
+            "| 1 layer, prob, softmax | 4.00 | 8.00 | 10.0 | 12.0 | 3.0 | by itself |",
+            "| 3 layers, nearest, softmax | 40.00 | 80.00 | 10.0 | 70.1 | 1.8 | by itself |",
+            "- 2 of 3: by itself on 2026-11-29, 3 counted epochs each, P, 2 processors, kernel portable, difftest 1.",
+            "- 1 of 3: in training, processor not recorded, 2 processors, kernel portable.",
+            "| prob, softmax | 1 (1 secure) | 92.00 / 92.00 / 92.00 / 92.00 | – | 91.6 / 92.2 / 92.2 / 92.4 | \
+             +0.40 / -0.20 / -0.20 / -0.40 |",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line}\n{text}");
+        }
+        // What was only timed has no accuracy to show.
+        assert!(!text.contains("| 3 layers | seeds |"), "{text}");
     }
 
     #[test]

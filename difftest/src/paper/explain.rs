@@ -6,6 +6,7 @@
 use super::cell::{Cell, short};
 use super::claims::divergence::{Found, Reading, found, seeds};
 use super::compared::{Compared, compare, pooled};
+use super::time_cell::TimeCell;
 use reference::spec::Head;
 
 /// A difference that several configurations in a table of this size show by chance, points: the spread is itself
@@ -13,8 +14,8 @@ use reference::spec::Head;
 const SMALL: f64 = 0.5;
 
 /// Every configuration of the paper that some cell is of, with its explanation.
-pub fn explained(cells: &[Cell]) -> Vec<Compared> {
-    let mut all = compare(cells);
+pub fn explained(cells: &[Cell], times: &[TimeCell]) -> Vec<Compared> {
+    let mut all = compare(cells, times);
     let sentences: Vec<_> = all.iter().map(|c| sentence(c, &all, cells)).collect();
     for (compared, sentence) in all.iter_mut().zip(sentences) {
         compared.explanation = sentence;

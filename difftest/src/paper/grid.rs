@@ -3,6 +3,7 @@
 use super::cell::{Cell, Id, Setup, Side};
 use super::side::Data;
 use super::store::Store;
+use super::time_cell::Configuration;
 use super::train::{self, Event};
 use crate::error::{CellError, Error};
 use reference::spec::{Head, Rounding};
@@ -39,6 +40,16 @@ impl Grid {
         let sides = self.sides.iter().flat_map(|&side| self.seeds.iter().map(move |&seed| (side, seed)));
         let all = sides.flat_map(|(side, seed)| self.of(side, seed));
         all.filter(|id| seen.insert(id.clone())).collect()
+    }
+
+    /// The secure configurations, each once, whatever the sides and seeds.
+    pub fn configurations(&self) -> Vec<Configuration> {
+        let mut all: Vec<Configuration> = Vec::new();
+        for id in self.of(Side::Secure, 0) {
+            let found = id.rounding.map(|rounding| Configuration { head: id.head, layers: id.layers, rounding });
+            all.extend(found.filter(|c| !all.contains(c)));
+        }
+        all
     }
 
     /// The cells of a side and seed, those in real numbers more than once.
@@ -86,6 +97,26 @@ pub fn missing(ids: &[Id], setup: &Setup, store: &Store, resume: bool) -> Result
             Some(_) => {
                 return Err(CellError::Finished { id: id.to_string(), folder: store.dir().into() }.into());
             }
+        }
+    }
+    Ok(missing)
+}
+
+/// Which of the configurations are still to be timed.
+///
+/// # Errors
+/// Without `resume`, one that is timed already; with it, one of another setup. A measurement that is not clean is to be
+/// taken again.
+pub fn untimed(all: &[Configuration], setup: &Setup, store: &Store, resume: bool) -> Result<Vec<Configuration>, Error> {
+    store.refuse_others(setup)?;
+    let mut missing = Vec::new();
+    for &of in all {
+        match store.load_time(of, setup)? {
+            Some(_) if !resume => {
+                return Err(CellError::Timed { configuration: of.to_string(), folder: store.dir().into() }.into());
+            }
+            Some(found) if found.clean().is_ok() => {}
+            _ => missing.push(of),
         }
     }
     Ok(missing)
@@ -168,6 +199,7 @@ mod tests {
         assert_eq!(Grid { velocity_bits: vec![0, 8], ..grid() }.cells().len(), 135);
         assert_eq!(Grid { seeds: vec![2, 3], ..grid() }.cells().len(), 150);
         assert_eq!(Grid { published: true, ..grid() }.cells().len(), 75 + 6);
+        assert_eq!(Grid { sides: vec![], ..grid() }.configurations().len(), 30);
         let one = Grid { rate: Some(128), layers: vec![2], heads: vec![Head::ReluGrad], ..grid() }.cells();
         assert_eq!(one[0].to_string(), "secure-relu-grad-l2-prob-s1-e20-r128");
     }

@@ -3,9 +3,11 @@
 //! Left out are the sketches of the weights, of which the drift against real numbers is kept. Numbers have six
 //! significant digits, except gradients, which are judged against exact limits.
 
-use super::cell::{self, Attempt, Cell, Cost, Epoch, Id, MAX_BYTES, SCHEMA, Setup, machines};
+use super::cell::{self, Attempt, Cell, Cost, Epoch, Id, MAX_BYTES, SCHEMA, Setup};
+use super::finished::Finished;
 use super::machine::{self, Machine};
 use super::result;
+use super::time_cell::{self, Pair, TimeCell};
 use crate::check::divergence::Verdict;
 use crate::error::{Error, FileKind, Malformed};
 use crate::input;
@@ -23,6 +25,20 @@ pub struct Record {
     setup: Setup,
     machines: Vec<Machine>,
     cells: Vec<Row>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    times: Vec<Timed>,
+}
+
+/// A timing cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Timed {
+    configuration: String,
+    date: String,
+    /// Place in `machines`.
+    machine: usize,
+    program: String,
+    epochs: Vec<Pair>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,9 +52,8 @@ struct Row {
     program: String,
     attempts: Vec<Tried>,
     cost: Option<Cost>,
-    /// Root mean square of the differences of all weights to the same configuration in real numbers, by epoch of the
-    /// first attempts. For readers of the file: cells that are read from it have no sketches and no drift.
-    drift: Vec<Value>,
+    /// [`Cell::drift`], from the sketches.
+    drift: Vec<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,20 +69,35 @@ struct Tried {
     columns: Value,
 }
 
+/// How far a cell comes apart from real numbers, by its sketches, or as the file says that it was read from.
+fn drift(cell: &Cell, cells: &[Cell]) -> Vec<f64> {
+    let told = result::drift(cell, cells);
+    if told.is_empty() { cell.drift.clone() } else { told.iter().map(|d| six_digits(d.weights)).collect() }
+}
+
 impl Record {
     /// From finished cells of one setup.
-    pub fn new(setup: &Setup, cells: &[Cell]) -> Self {
-        let machines = machines(cells);
+    pub fn new(finished: &Finished) -> Self {
+        let Finished { setup, cells, times } = finished;
+        let machines = finished.machines();
+        let place = |machine: &Machine| machines.iter().position(|m| m == machine).unwrap_or_default();
         let row = |cell: &Cell| Row {
             id: cell.id.to_string(),
-            machine: machines.iter().position(|m| *m == cell.machine).unwrap_or_default(),
+            machine: place(&cell.machine),
             program: cell.program.clone(),
             attempts: cell.attempts.iter().map(tried).collect(),
             cost: cell.cost.clone(),
-            drift: result::drift(cell, cells).iter().map(|d| short(&Value::from(d.weights))).collect(),
+            drift: drift(cell, cells),
         };
-        let cells = cells.iter().map(row).collect();
-        Record { schema: SCHEMA, setup: setup.clone(), machines, cells }
+        let timed = |time: &TimeCell| Timed {
+            configuration: time.configuration.clone(),
+            date: time.date.clone(),
+            machine: place(&time.machine),
+            program: time.program.clone(),
+            epochs: time.epochs.clone(),
+        };
+        let (cells, times) = (cells.iter().map(row).collect(), times.iter().map(timed).collect());
+        Record { schema: SCHEMA, setup: setup.clone(), machines, cells, times }
     }
 
     /// The text of the file: one line a cell, so that two versions can be compared.
@@ -78,8 +108,12 @@ impl Record {
         let write = || -> serde_json::Result<String> {
             let (setup, machines) = (serde_json::to_string(&self.setup)?, serde_json::to_string(&self.machines)?);
             let rows = self.cells.iter().map(serde_json::to_string).collect::<serde_json::Result<Vec<_>>>()?;
+            let timed = |time| Ok(serde_json::to_string(&short(&serde_json::to_value(time)?))?);
+            let times = self.times.iter().map(timed).collect::<serde_json::Result<Vec<_>>>()?;
+            let times =
+                if times.is_empty() { String::new() } else { format!(",\n\"times\": [\n{}\n]", times.join(",\n")) };
             Ok(format!(
-                "{{\n\"schema\": {},\n\"setup\": {setup},\n\"machines\": {machines},\n\"cells\": [\n{}\n]\n}}\n",
+                "{{\n\"schema\": {},\n\"setup\": {setup},\n\"machines\": {machines},\n\"cells\": [\n{}\n]{times}\n}}\n",
                 self.schema,
                 rows.join(",\n")
             ))
@@ -87,11 +121,11 @@ impl Record {
         write().map_err(Error::json("the record of results"))
     }
 
-    /// Setup and cells of a file; their sketches are empty.
+    /// The cells of a file; their sketches are empty.
     ///
     /// # Errors
     /// A file that cannot be read, is no such record, or is one of another schema.
-    pub fn read(path: &Path) -> Result<(Setup, Vec<Cell>), Error> {
+    pub fn read(path: &Path) -> Result<Finished, Error> {
         Self::parse(path, &input::bytes(path, MAX_BYTES)?)
     }
 
@@ -99,16 +133,17 @@ impl Record {
     ///
     /// # Errors
     /// Those of [`read`](Self::read).
-    pub fn parse(path: &Path, bytes: &[u8]) -> Result<(Setup, Vec<Cell>), Error> {
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Finished, Error> {
         let refuse = |what: String| Error::from(Malformed::new(FileKind::Record, path, what));
         let record: Record =
             serde_json::from_slice(bytes).map_err(|e| refuse(format!("no record of results ({e})")))?;
         if !cell::readable(record.schema) {
             return Err(refuse(format!("schema {}, this program writes {SCHEMA}", record.schema)));
         }
-        let Record { setup, machines, cells, .. } = record;
+        let Record { setup, machines, cells, times, .. } = record;
         let cells: Result<Vec<Cell>, String> = cells.into_iter().map(|row| row.cell(&setup, &machines)).collect();
-        Ok((setup, cells.map_err(refuse)?))
+        let times: Result<_, String> = times.into_iter().map(|time| time.cell(&setup, &machines)).collect();
+        Ok(Finished { cells: cells.map_err(refuse)?, times: times.map_err(refuse)?, setup })
     }
 }
 
@@ -130,8 +165,19 @@ impl Row {
         if attempts.is_empty() || attempts.iter().any(|a| a.epochs.is_empty()) {
             return Err(format!("cell {id} has an attempt without an epoch"));
         }
-        let (setup, cost, program) = (setup.clone(), self.cost, self.program);
-        Ok(Cell { schema: SCHEMA, id, setup, attempts, cost, machine, program })
+        let (setup, cost, program, drift) = (setup.clone(), self.cost, self.program, self.drift);
+        Ok(Cell { schema: SCHEMA, id, setup, attempts, cost, machine, program, drift })
+    }
+}
+
+impl Timed {
+    fn cell(self, setup: &Setup, machines: &[Machine]) -> Result<TimeCell, String> {
+        let Timed { configuration, date, machine, program, epochs } = self;
+        let machine = machines.get(machine).cloned();
+        let machine = machine.ok_or_else(|| format!("timing cell {configuration} names no machine"))?;
+        let (schema, setup) = (time_cell::SCHEMA, setup.clone());
+        let cell = TimeCell { schema, configuration, setup, epochs, date, machine, program };
+        cell.checked().map(|()| cell)
     }
 }
 
@@ -188,12 +234,16 @@ fn epoch(columns: &Value, number: usize) -> Result<Epoch, String> {
     serde_json::from_value(value).map_err(|e| format!("epoch {}: {e}", number + 1))
 }
 
+fn six_digits(v: f64) -> f64 {
+    format!("{v:.5e}").parse().unwrap_or(v)
+}
+
 /// Six significant digits of what is no integer; [`f64::MAX`], which stands for anything not finite, as it is.
 fn short(value: &Value) -> Value {
     match value {
         Value::Number(n) if n.is_f64() => {
             let v = n.as_f64().unwrap_or_default();
-            if v.abs() == f64::MAX { value.clone() } else { format!("{v:.5e}").parse::<f64>().unwrap_or(v).into() }
+            if v.abs() == f64::MAX { value.clone() } else { six_digits(v).into() }
         }
         Value::Object(fields) => fields.iter().map(|(name, v)| (name.clone(), short(v))).collect(),
         Value::Array(values) => values.iter().map(short).collect(),
@@ -205,6 +255,7 @@ fn short(value: &Value) -> Value {
 mod tests {
     use super::super::cell::Nearness;
     use super::super::claims::tests::cell;
+    use super::super::time_cell::tests::timed;
     use super::super::{claims, table1};
     use super::*;
 
@@ -229,6 +280,7 @@ mod tests {
         left.id.seed = 2;
         left.attempts[0].epochs[2].nearness.clear();
         left.attempts[0].violations.insert("head/sum".into(), 3);
+        left.drift = vec![0.25, 0.5];
         let real = cell("real-softmax-l2-s1-e3", &[0.9, 0.95, 0.96]);
         vec![secure, model, left, real]
     }
@@ -239,15 +291,16 @@ mod tests {
         let path = dir.path().join("results.json");
         let cells = cells();
         let setup = &cells[0].setup;
-        std::fs::write(&path, Record::new(setup, &cells).json().unwrap()).unwrap();
-        let (read_setup, read) = Record::read(&path).unwrap();
-        let mut expected = cells.clone();
-        expected[0].attempts[0].epochs[0].plain_seconds = Some(1.234_57);
-        assert_eq!((&read_setup, &read), (setup, &expected));
-        assert_eq!(claims::judge(setup, &read, &[]), claims::judge(setup, &cells, &[]));
-        assert_eq!(table1::rows(&read).len(), table1::rows(&cells).len());
+        let given = Finished { times: vec![timed("softmax-l2-prob", 1.5)], ..Finished::new(setup, &cells) };
+        std::fs::write(&path, Record::new(&given).json().unwrap()).unwrap();
+        let read = Record::read(&path).unwrap();
+        let mut expected = given.clone();
+        expected.cells[0].attempts[0].epochs[0].plain_seconds = Some(1.234_57);
+        assert_eq!(read, expected);
+        assert_eq!(claims::judge(&read, &[]), claims::judge(&given, &[]));
+        assert_eq!(table1::rows(&read.cells).len(), table1::rows(&cells).len());
         // Again and again the same bytes.
-        let again = Record::new(setup, &read).json().unwrap();
+        let again = Record::new(&read).json().unwrap();
         assert_eq!(again, std::fs::read_to_string(&path).unwrap());
     }
 
@@ -256,18 +309,19 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("results.json");
         let cells = cells();
-        let today = Record::new(&cells[0].setup, &cells[1..]).json().unwrap();
+        let given = Finished::new(&cells[0].setup, &cells[1..]);
+        let today = Record::new(&given).json().unwrap();
         let old = today
             .replace("\"schema\": 2", "\"schema\": 1")
             .replace("\"integer-", "\"model-")
             .replace("\"real-", "\"f64-");
         let old = old.replace("\"program\":\"difftest 0\",", "").replace("\"processor\":\"\",", "");
         std::fs::write(&path, old).unwrap();
-        let (setup, mut read) = Record::read(&path).unwrap();
-        assert!(read.iter().all(|c| c.program == "not recorded"), "{read:?}");
-        read.iter_mut().for_each(|c| c.program = "difftest 0".into());
-        assert_eq!((&setup, &read[..]), (&cells[0].setup, &cells[1..]));
-        assert_eq!(Record::new(&setup, &read).json().unwrap(), today);
+        let mut read = Record::read(&path).unwrap();
+        assert!(read.cells.iter().all(|c| c.program == "not recorded"), "{read:?}");
+        read.cells.iter_mut().for_each(|c| c.program = "difftest 0".into());
+        assert_eq!(read, given);
+        assert_eq!(Record::new(&read).json().unwrap(), today);
     }
 
     #[test]
@@ -280,7 +334,7 @@ mod tests {
             e.nearness =
                 ["logits", "head_gradient", "layer1/dW", "layer2/dW", "layer3/dW"].map(|t| (t.into(), near)).into();
         }
-        let text = Record::new(&model.setup.clone(), &vec![model; 75]).json().unwrap();
+        let text = Record::new(&Finished::new(&model.setup.clone(), &vec![model; 75])).json().unwrap();
         assert!(text.len() < 400_000, "{} bytes", text.len());
     }
 
@@ -289,13 +343,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("results.json");
         let cells = cells();
-        let good = Record::new(&cells[0].setup, &cells).json().unwrap();
+        let times = vec![timed("softmax-l2-prob", 1.5)];
+        let good = Record::new(&Finished { times, ..Finished::new(&cells[0].setup, &cells) }).json().unwrap();
         for (text, words) in [
             (good[..200].to_owned(), "no record of results"),
             (good.replace("\"schema\": 2", "\"schema\": 9"), "schema 9"),
             (good.replace("\"machine\":0", "\"machine\":4"), "names no machine"),
             (good.replace("secure-softmax-l2", "secure-soft-l2"), "is no cell"),
             (good.replace("\"epochs\":3", "\"epochs\":4"), "epoch 4"),
+            (good.replace("\"machine\":1", "\"machine\":4"), "timing cell softmax-l2-prob names no machine"),
+            (good.replace("\"softmax-l2-prob\"", "\"softmax-l2\""), "is no timing cell"),
         ] {
             std::fs::write(&path, text).unwrap();
             let error = Record::read(&path).unwrap_err().to_string();

@@ -1,9 +1,10 @@
 //! What an evaluation found: tables, claims and curves, from finished cells only; as text, JSON and CSV.
 
-use super::cell::{Cell, Epoch, Nearness, Setup, Side, machines};
+use super::cell::{Cell, Epoch, Nearness, Setup, Side};
 use super::claims::{self, Claim};
 use super::compared::Compared;
 use super::explain::explained;
+use super::finished::Finished;
 use super::machine::{Machine, program};
 use super::{sketch, table1, table2};
 use crate::error::Error;
@@ -85,6 +86,8 @@ pub struct Findings {
     pub machines: Vec<Machine>,
     /// Finished cells.
     pub cells: Vec<String>,
+    /// Configurations timed by themselves.
+    pub times: Vec<String>,
     /// Table 1 beside the paper's.
     pub table1: Vec<Compared>,
     /// Table 1 by side, with what happened at each learning rate.
@@ -121,22 +124,24 @@ impl Findings {
     ///
     /// # Errors
     /// Table 2 needs three parties for a moment, which may fail to start.
-    pub fn new(setup: Setup, cells: &[Cell]) -> Result<Self, Error> {
+    pub fn new(finished: &Finished) -> Result<Self, Error> {
         let table2 = table2::rows()?;
+        let Finished { setup, cells, times } = finished;
         Ok(Findings {
             schema: SCHEMA,
             program: program(),
-            machines: machines(cells),
+            machines: finished.machines(),
             cells: cells.iter().map(|c| c.id.to_string()).collect(),
-            table1: explained(cells),
+            times: times.iter().map(|t| t.configuration.clone()).collect(),
+            table1: explained(cells, times),
             sides: table1::rows(cells),
-            claims: claims::judge(&setup, cells, &table2),
+            claims: claims::judge(finished, &table2),
             table2,
             curves: cells.iter().flat_map(curve).collect(),
             drift: cells.iter().flat_map(|c| drift(c, cells)).collect(),
             nearness: cells.iter().flat_map(nearness).collect(),
             protocols: cells.iter().flat_map(protocols).collect(),
-            setup,
+            setup: setup.clone(),
         })
     }
 }
@@ -228,7 +233,7 @@ mod tests {
         let cost = secure.cost.get_or_insert_default();
         (cost.steps, cost.rounds, cost.bytes) = (10, 400, 1000);
         cost.by_protocol.insert("adder".into(), super::super::cell::Sent { rounds: 70, bytes: 500 });
-        let found = Findings::new(secure.setup.clone(), &[real, secure]).unwrap();
+        let found = Findings::new(&Finished::new(&secure.setup.clone(), &[real, secure])).unwrap();
         let [drift] = &found.drift[..] else { panic!("{:?}", found.drift) };
         assert_eq!((drift.epoch, (drift.accuracy * 10.0).round()), (2, 100.0));
         assert!((drift.weights - (1.0f64 / 7850.0).sqrt()).abs() < 1e-12);

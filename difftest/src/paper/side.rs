@@ -2,7 +2,7 @@
 //! their weights.
 
 use super::cell::{Cost, Epoch, Id, Nearness, Sent, Side};
-use super::{machine, published};
+use super::published;
 use crate::bound;
 use crate::chance::Chance;
 use crate::check::divergence::Evidence;
@@ -14,6 +14,7 @@ use crate::side::integer::Integer as IntegerSide;
 use crate::side::real::Real as RealSide;
 use crate::side::secure::Secure;
 use crate::side::{Batch, Opens, Side as _, Tensors};
+use crate::timing::Stopwatch;
 use fixtures::{Dataset, Split};
 use ndarray::Array2;
 use reference::f64::{Layer, Network, RealHead};
@@ -26,7 +27,7 @@ use std::time::{Duration, Instant};
 /// What all cells train and are tested on, loaded once.
 #[derive(Debug)]
 pub struct Data {
-    train: Split,
+    all: Dataset,
     test: Batch,
     classes: usize,
     digest: String,
@@ -47,20 +48,29 @@ impl Data {
         let test: Vec<u32> = (0..data.test.len() as u32).collect();
         Data {
             test: generate::rows(&data.test, &test, FixedSpec::default()),
-            train: data.train,
+            all: data,
             classes,
             digest: digest.finalize().iter().map(|b| format!("{b:02x}")).collect(),
         }
     }
 
+    /// Both splits.
+    pub fn all(&self) -> &Dataset {
+        &self.all
+    }
+
+    fn train(&self) -> &Split {
+        &self.all.train
+    }
+
     /// Width of the data.
     pub fn inputs(&self) -> usize {
-        self.train.inputs()
+        self.train().inputs()
     }
 
     /// Training rows and test rows.
     pub fn rows(&self) -> (usize, usize) {
-        (self.train.len(), self.test.labels.len())
+        (self.train().len(), self.test.labels.len())
     }
 
     /// Pixels of the test rows, real.
@@ -150,9 +160,9 @@ pub fn start<'d>(id: &Id, spec: &TrainSpec, data: &'d Data) -> Result<Box<dyn Tr
         Side::Secure => {
             let mut secure = Secure::start(spec.clone(), None, false)?;
             secure.load(&start)?;
-            let rows: Vec<u32> = (0..data.train.len() as u32).collect();
-            let units = generate::units(&data.train, &rows, spec.fixed);
-            secure.share_data(&units, &generate::labels(&data.train, &rows))?;
+            let rows: Vec<u32> = (0..data.train().len() as u32).collect();
+            let units = generate::units(data.train(), &rows, spec.fixed);
+            secure.share_data(&units, &generate::labels(data.train(), &rows))?;
             let plain = RealSide::new(spec.clone(), &start)?;
             Box::new(Shared { secure, plain, cost: Cost::default(), spec: spec.clone(), data })
         }
@@ -353,7 +363,7 @@ struct Real<'d> {
 impl Trainee for Real<'_> {
     fn train(&mut self, batches: &[Vec<u32>], look: &mut Look) -> Result<(), Error> {
         for rows in batches {
-            let batch = generate::rows(&self.data.train, rows, self.spec.fixed);
+            let batch = generate::rows(self.data.train(), rows, self.spec.fixed);
             look.labels.clone_from(&batch.labels);
             let start = Instant::now();
             let mut probe = |point, tensor: &Array2<f64>| look.tensor(point, tensor, |v| v);
@@ -394,8 +404,8 @@ impl Trainee for Integer<'_> {
         let fixed = self.model.spec().fixed;
         let unit = 1.0 / fixed.one() as f64;
         for rows in batches {
-            let units = generate::units(&self.data.train, rows, fixed);
-            look.labels = generate::labels(&self.data.train, rows);
+            let units = generate::units(self.data.train(), rows, fixed);
+            look.labels = generate::labels(self.data.train(), rows);
             let labels = look.labels.clone();
             let start = Instant::now();
             // Looking at nothing but tensors of scale f.
@@ -436,7 +446,7 @@ impl Trainee for Integer<'_> {
             return Ok(BTreeMap::new());
         }
         let (spec, parameters) = (self.model.spec(), self.model.parameters());
-        let batch = generate::rows(&self.data.train, rows, spec.fixed);
+        let batch = generate::rows(self.data.train(), rows, spec.fixed);
         let mut integer = IntegerSide::with_coins(spec.clone(), Coins::seeded(0))?;
         integer.load(parameters)?;
         let ours = integer.step(&batch, Tape::default())?.tensors;
@@ -471,13 +481,13 @@ struct Shared<'d> {
 
 impl Trainee for Shared<'_> {
     fn train(&mut self, batches: &[Vec<u32>], look: &mut Look) -> Result<(), Error> {
-        let (start, before) = (Instant::now(), machine::Spent::now());
+        let watch = Stopwatch::start(crate::parties::Processes::Own);
         let spent = self.secure.engine().train(batches)?;
-        look.epoch.seconds += start.elapsed().as_secs_f64();
-        if let (Some(before), Some(after)) = (before, machine::Spent::now()) {
-            let (own, other) = after.since(before);
+        let took = watch.stop();
+        look.epoch.seconds += took.wall;
+        if let (Some(own), Some(others)) = (took.processor, took.others) {
             *look.epoch.cpu_seconds.get_or_insert(0.0) += own;
-            *look.epoch.other_cpu_seconds.get_or_insert(0.0) += other;
+            *look.epoch.other_cpu_seconds.get_or_insert(0.0) += others;
         }
         look.epoch.steps += batches.len();
         look.step += batches.len();
@@ -510,7 +520,7 @@ impl Trainee for Shared<'_> {
     fn plain_seconds(&mut self, batches: &[Vec<u32>]) -> Result<Option<f64>, Error> {
         let mut seconds = 0.0;
         for rows in batches {
-            seconds += self.plain.train(&generate::rows(&self.data.train, rows, self.spec.fixed))?;
+            seconds += self.plain.train(&generate::rows(self.data.train(), rows, self.spec.fixed))?;
         }
         Ok(Some(seconds))
     }

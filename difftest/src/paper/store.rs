@@ -1,7 +1,10 @@
-//! A folder of finished cells: `DIR/cells/<id>.json`, each written as a whole or not at all.
+//! A folder of finished cells: `DIR/cells/<id>.json` and, of configurations timed by themselves,
+//! `DIR/times/<configuration>.json`; each file is written as a whole or not at all.
 
 use super::cell::{self, Cell, Id, MAX_BYTES, SCHEMA, Setup};
+use super::finished::Finished;
 use super::record::Record;
+use super::time_cell::{Configuration, TimeCell};
 use crate::error::{CellError, Error, FileKind, Malformed};
 use crate::input;
 use crate::output;
@@ -60,14 +63,51 @@ impl Store {
         output::write(&self.path(&cell.id), &text)
     }
 
+    fn times(&self) -> PathBuf {
+        self.dir.join("times")
+    }
+
+    fn time_path(&self, name: &str) -> PathBuf {
+        self.times().join(format!("{name}.json"))
+    }
+
+    /// Stores a finished timing cell as [`Store::save`] stores a training cell.
+    ///
+    /// # Errors
+    /// Names the file or the folder.
+    pub fn save_time(&self, cell: &TimeCell) -> Result<(), Error> {
+        let dir = self.times();
+        fs::create_dir_all(&dir).map_err(Error::file(&dir))?;
+        let text = serde_json::to_vec(cell).map_err(Error::json(cell.configuration.clone()))?;
+        output::write(&self.time_path(&cell.configuration), &text)
+    }
+
+    /// A finished timing cell, if it is there.
+    ///
+    /// # Errors
+    /// A file that is no such cell, or one of another setup than `setup`.
+    pub fn load_time(&self, of: Configuration, setup: &Setup) -> Result<Option<TimeCell>, Error> {
+        let path = self.time_path(&of.to_string());
+        let cell = match fs::read(&path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+            read => parse_time(&path, &read.map_err(Error::file(&path))?)?,
+        };
+        match setup.difference(&cell.setup) {
+            None => Ok(Some(cell)),
+            Some(difference) => Err(CellError::OtherSetup { path, difference }.into()),
+        }
+    }
+
     /// Refuses a folder that holds cells of another setup, be it another data set, whatever their names.
     ///
     /// # Errors
     /// Names a cell and what differs.
     pub fn refuse_others(&self, setup: &Setup) -> Result<(), Error> {
-        let Some((theirs, cells)) = self.all()? else { return Ok(()) };
+        let Some(Finished { setup: theirs, cells, times }) = self.all()? else { return Ok(()) };
         let Some(what) = setup.difference(&theirs) else { return Ok(()) };
-        Err(CellError::OtherSetup { path: self.path(&cells[0].id), difference: what }.into())
+        let first = cells.first().map(|c| self.path(&c.id));
+        let first = first.or(times.first().map(|t| self.time_path(&t.configuration)));
+        Err(CellError::OtherSetup { path: first.unwrap_or_default(), difference: what }.into())
     }
 
     /// A finished cell, if it is there.
@@ -94,38 +134,36 @@ impl Store {
     ///
     /// # Errors
     /// A file that is no cell; cells of different setups, with what differs.
-    pub fn all(&self) -> Result<Option<(Setup, Vec<Cell>)>, Error> {
+    pub fn all(&self) -> Result<Option<Finished>, Error> {
         let dir = self.dir.join("cells");
-        let mut cells = Vec::new();
-        for entry in fs::read_dir(&dir).map_err(Error::file(&dir))? {
-            let path = entry.map_err(Error::file(&dir))?.path();
-            if path.extension().is_some_and(|e| e == "json") {
-                cells.push(parse(&path, &input::bytes(&path, MAX_BYTES)?)?);
-            }
-        }
+        let mut cells = parsed(&dir, parse)?;
         cells.sort_by_key(|c: &Cell| c.id.order());
         if let Some(pair) = cells.windows(2).find(|pair| pair[0].id == pair[1].id) {
             return Err(CellError::Twice { folder: dir, id: pair[0].id.to_string() }.into());
         }
-        let Some(first) = cells.first() else { return Ok(None) };
-        for cell in &cells {
-            if let Some(difference) = first.setup.difference(&cell.setup) {
-                let (first, other) = (first.id.to_string(), cell.id.to_string());
-                return Err(CellError::Mixed { folder: dir, first, other, difference }.into());
+        let mut times = if self.times().is_dir() { parsed(&self.times(), parse_time)? } else { Vec::new() };
+        times.sort_by_key(|t| t.of().map(Configuration::order).ok());
+        let named = cells.iter().map(|c| (c.id.to_string(), &c.setup));
+        let mut named = named.chain(times.iter().map(|t| (t.configuration.clone(), &t.setup)));
+        let Some((first, setup)) = named.next() else { return Ok(None) };
+        for (other, theirs) in named {
+            if let Some(difference) = setup.difference(theirs) {
+                return Err(CellError::Mixed { folder: self.dir.clone(), first, other, difference }.into());
             }
         }
-        Ok(Some((first.setup.clone(), cells)))
+        Ok(Some(Finished { setup: setup.clone(), cells, times }))
     }
 
-    /// Copies the cells of `from`, a folder of cells or a file made of one, that are missing here. Returns how many
-    /// were copied and how many were here already. Copies are written as this program writes cells.
+    /// Copies the cells of `from`, a folder of cells or a file made of one, that are missing here, and clean timing
+    /// cells of which the one here is not. Returns how many were copied and how many were here already. Copies are
+    /// written as this program writes cells.
     ///
     /// # Errors
     /// A cell of another setup than those here; a file that is no cell.
     pub fn merge(&self, from: &Path) -> Result<(usize, usize), Error> {
-        let here = self.all()?.map(|(setup, _)| setup);
+        let here = self.all()?.map(|all| all.setup);
         let found = if from.is_file() { Some(Record::read(from)?) } else { Store::open(from)?.all()? };
-        let Some((setup, cells)) = found else { return Ok((0, 0)) };
+        let Some(Finished { setup, cells, times }) = found else { return Ok((0, 0)) };
         if let Some(difference) = here.and_then(|here| here.difference(&setup)) {
             return Err(CellError::Foreign { from: from.into(), here: self.dir.clone(), difference }.into());
         }
@@ -138,8 +176,41 @@ impl Store {
                 copied += 1;
             }
         }
+        for time in &times {
+            let of = time.of().map_err(|what| Malformed::new(FileKind::Cell, from, what))?;
+            match self.load_time(of, &setup)? {
+                Some(here) if here.clean().is_ok() || time.clean().is_err() => present += 1,
+                _ => {
+                    self.save_time(time)?;
+                    copied += 1;
+                }
+            }
+        }
         Ok((copied, present))
     }
+}
+
+/// Every JSON file of a folder.
+fn parsed<T>(dir: &Path, parse: fn(&Path, &[u8]) -> Result<T, Error>) -> Result<Vec<T>, Error> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(dir).map_err(Error::file(dir))? {
+        let path = entry.map_err(Error::file(dir))?.path();
+        if path.extension().is_some_and(|e| e == "json") {
+            all.push(parse(&path, &input::bytes(&path, MAX_BYTES)?)?);
+        }
+    }
+    Ok(all)
+}
+
+/// A timing cell from a file that anybody may have written.
+fn parse_time(path: &Path, bytes: &[u8]) -> Result<TimeCell, Error> {
+    let refuse = |what: String| Error::from(Malformed::new(FileKind::Cell, path, what));
+    let cell: TimeCell = serde_json::from_slice(bytes).map_err(|e| refuse(format!("no finished timing cell ({e})")))?;
+    cell.checked().map_err(refuse)?;
+    if path.file_stem().and_then(|s| s.to_str()) != Some(&cell.configuration) {
+        return Err(refuse(format!("the file holds timing cell {}", cell.configuration)));
+    }
+    Ok(cell)
 }
 
 /// A cell from the bytes of a file that anybody may have written; `path` names it.
@@ -167,6 +238,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Cell, Error> {
 #[cfg(test)]
 mod tests {
     use super::super::claims::tests::cell;
+    use super::super::time_cell::tests::timed;
     use super::*;
 
     #[test]
@@ -199,7 +271,7 @@ mod tests {
             ids.iter().for_each(|id| store.save(&cell(id, &[0.5])).unwrap());
         }
         assert_eq!(a.merge(b.dir()).unwrap(), (1, 1));
-        assert_eq!(a.all().unwrap().unwrap().1.len(), 3);
+        assert_eq!(a.all().unwrap().unwrap().cells.len(), 3);
         assert_eq!(a.merge(b.dir()).unwrap(), (0, 2));
 
         let mut foreign = cell("real-relu-grad-l1-s1-e1", &[0.5]);
@@ -236,13 +308,54 @@ mod tests {
         let text = serde_json::to_string(&one).unwrap();
         let text = text.replace("\"schema\":2", "\"schema\":1").replace("\"side\":\"integer\"", "\"side\":\"model\"");
         fs::write(store.dir().join("cells/model-softmax-l1-prob-s1-e1.json"), text).unwrap();
-        assert_eq!(store.all().unwrap(), Some((one.setup.clone(), vec![one.clone()])));
+        assert_eq!(store.all().unwrap(), Some(Finished::new(&one.setup, std::slice::from_ref(&one))));
         assert_eq!(store.load(&one.id, &one.setup).unwrap(), Some(one.clone()));
         let copy = Store::create(new.path()).unwrap();
         assert_eq!(copy.merge(store.dir()).unwrap(), (1, 0));
         assert_eq!(copy.load(&one.id, &one.setup).unwrap(), Some(one.clone()));
         store.save(&one).unwrap();
         assert!(store.all().unwrap_err().to_string().contains("two files hold cell integer-softmax"));
+    }
+
+    #[test]
+    fn timing_cells_are_kept_beside_the_others() {
+        let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (a, b) = (Store::create(a.path()).unwrap(), Store::create(b.path()).unwrap());
+        let clean = timed("softmax-l2-prob", 4.0);
+        let mut disturbed = clean.clone();
+        disturbed.epochs[1].secure.others = Some(9.0);
+        a.save_time(&disturbed).unwrap();
+        a.save(&cell("real-softmax-l1-s1-e1", &[0.5])).unwrap();
+        b.save_time(&clean).unwrap();
+        let of = clean.of().unwrap();
+        assert_eq!(a.load_time(of, &clean.setup).unwrap(), Some(disturbed.clone()));
+        let all = a.all().unwrap().unwrap();
+        assert_eq!((all.cells.len(), &all.times), (1, &vec![disturbed.clone()]));
+        // A clean one replaces one that other work disturbed, and stays.
+        assert_eq!((a.merge(b.dir()).unwrap(), a.all().unwrap().unwrap().times), ((1, 0), vec![clean.clone()]));
+        b.save_time(&disturbed).unwrap();
+        assert_eq!((a.merge(b.dir()).unwrap(), a.all().unwrap().unwrap().times), ((0, 1), vec![clean.clone()]));
+
+        let other = Setup { hidden: 64, ..clean.setup.clone() };
+        assert!(b.refuse_others(&other).unwrap_err().to_string().contains("times/softmax-l2-prob.json: this cell"));
+        assert!(b.load_time(of, &other).unwrap_err().to_string().contains("hidden 64 against 128"));
+        a.save(&Cell { setup: other, ..cell("real-softmax-l1-s2-e1", &[0.5]) }).unwrap();
+        assert!(a.all().unwrap_err().to_string().contains("different setups"));
+
+        let good = serde_json::to_string(&clean).unwrap();
+        for (content, word) in [
+            (good[..100].to_owned(), "no finished timing cell"),
+            (good.replace("\"schema\":1", "\"schema\":9"), "schema 9"),
+            (good.replace("softmax-l2-prob", "softmax-l1-prob"), "holds timing cell softmax-l1-prob"),
+            (good.replace("softmax-l2-prob", "softmax-l2"), "is no timing cell"),
+            (good.replace("\"wall\":4.0", "\"wall\":0.0"), "seconds above 0"),
+            (good.replace("\"classes\":10", "\"classes\":1"), "class count"),
+            (serde_json::to_string(&TimeCell { epochs: clean.epochs[..1].to_vec(), ..clean.clone() }).unwrap(), "two"),
+        ] {
+            fs::write(b.time_path("softmax-l2-prob"), content).unwrap();
+            let error = b.all().unwrap_err().to_string();
+            assert!(error.contains(word) && error.contains("times/softmax-l2-prob.json"), "{error}");
+        }
     }
 
     #[test]

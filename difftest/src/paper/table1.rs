@@ -1,7 +1,7 @@
 //! Table 1 side by side: seconds of an epoch, test accuracy after 5, 10, 15 and 20 epochs, and what happened at each
 //! learning rate. [`super::compared`] sets it beside the paper's.
 
-use super::cell::{Cell, RATE_UNIT, Side, binomial_error, layers_of, machines, mean_and_error, short};
+use super::cell::{Cell, RATE_UNIT, Side, binomial_error, layers_of, mean_and_error, short};
 use crate::check::divergence::Verdict;
 use crate::statistics::median;
 use reference::spec::Rounding;
@@ -175,7 +175,8 @@ fn row(cells: &[&Cell]) -> Row {
     let secure = cells.iter().filter(|_| id.side == Side::Secure);
     let untimed = secure.filter_map(|c| c.timed().err()).map(|why| why.to_string()).next();
     let end = cells.iter().map(|c| c.last().epochs.len()).min().filter(|e| !CHECKPOINTS.contains(e));
-    let machines = machines(cells.iter().copied());
+    let mut machines: Vec<String> = cells.iter().map(|c| c.machine.to_string()).collect();
+    machines.dedup();
     Row {
         side: id.side,
         layers: id.layers,
@@ -195,7 +196,7 @@ fn row(cells: &[&Cell]) -> Row {
         trained: cells.iter().all(|c| c.trains()),
         outcome: outcome(cells),
         happened: cells.iter().map(|c| happened(c)).collect::<Vec<_>>().join(" / "),
-        machine: machines.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+        machine: machines.join("; "),
         rates: cells.iter().flat_map(|c| rates(c)).collect(),
     }
 }

@@ -37,12 +37,16 @@ fn beside(out: &mut String, all: &[Compared]) {
          standard error"
     );
     for c in all {
-        let seconds = match (c.seconds, c.paper_seconds) {
+        let by_itself = c.time.timed_on.as_ref().map_or(String::new(), |day| format!(" (by itself, {day})"));
+        let seconds = match (c.time.seconds, c.time.paper_seconds) {
             (Some(s), Some(p)) => format!(", {:.2} s an epoch, paper {p} s", s.value),
             (Some(s), None) => format!(", {:.2} s an epoch", s.value),
             _ => String::new(),
         };
-        let _ = writeln!(out, "{} ({} seeds, {} secure){seconds}", c.name(), c.seeds, c.secure_seeds);
+        let _ = writeln!(out, "{} ({} seeds, {} secure){seconds}{by_itself}", c.name(), c.seeds, c.secure_seeds);
+        if c.seeds == 0 {
+            continue;
+        }
         let last = c.last.map_or(String::new(), |l| format!("   epoch {}: {:.2}", l.epoch, l.accuracy));
         let _ = writeln!(out, "  {:13}{}{last}", "ours", cells(c.ours, |m| format!("{:.2}", m.mean)));
         let _ = writeln!(out, "  {:13}{}", "real numbers", cells(c.real, |m| format!("{:.2}", m.mean)));

@@ -61,8 +61,8 @@ pub fn run(id: &Id, setup: &Setup, data: &Data, tell: &dyn Fn(Event)) -> Result<
         }
         tell(Event::Again(steps));
     }
-    let (id, setup, machine) = (id.clone(), setup.clone(), Machine::here());
-    Ok(Cell { schema: SCHEMA, id, setup, attempts, cost, machine, program: machine::program() })
+    let (id, setup, machine, program) = (id.clone(), setup.clone(), Machine::here(), machine::program());
+    Ok(Cell { schema: SCHEMA, id, setup, attempts, cost, machine, program, drift: Vec::new() })
 }
 
 fn attempt(

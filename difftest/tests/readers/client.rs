@@ -3,7 +3,7 @@
 
 use secure::control::{FromParty, LONG, receive, send};
 use secure::engine::link::Link;
-use secure::engine::state::{Kept, StateFolder};
+use secure::engine::state::{Kept, Position, StateFolder};
 use secure::engine::worker::{Answer, Job, Worker};
 use secure::engine::{Engine, LayerUnits, ParameterUnits};
 use secure::id::PartyId;
@@ -163,7 +163,7 @@ pub fn recorded() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
         let last = answered.each_ref().map(|list| list.lock().unwrap().last().unwrap().clone());
         inputs.push([vec![k as u8], last.concat()].concat());
     }
-    let kept = || Kept { step: 7, own: [1; 32], next: [1; 32] };
+    let kept = || Kept { at: Position { step: 7, calls: 8, dealt: 9 }, own: [1; 32], next: [1; 32] };
     let resume = frame(&FromParty::Answer(Box::new(Ok(Answer::Kept(vec![kept()])))));
     inputs.push([vec![CALLS.len() as u8 - 1], resume.repeat(3)].concat());
     drop(engine);

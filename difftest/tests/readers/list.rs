@@ -7,7 +7,7 @@ use difftest::error::Error;
 use difftest::foreign::{self, ci, text};
 use difftest::input;
 use difftest::paper::record::Record;
-use difftest::paper::{claims, store, table1};
+use difftest::paper::{Finished, claims, store, table1};
 use difftest::run::lockstep::Lockstep;
 use difftest::side::secure::Secure;
 use difftest::side::{Batch, Opens, Side, Trains};
@@ -16,7 +16,7 @@ use difftest::trace::{Header, TraceFile, npy};
 use difftest::{generate, golden, replay};
 use ndarray::Array2;
 use secure::control::{LONG, Open, Preamble, Purpose, Reply, SHORT, Status, receive};
-use secure::engine::state::StateFolder;
+use secure::engine::state::{Position, StateFolder};
 use secure::engine::worker::Job;
 use secure::id::PartyId;
 use secure::net::frame::{SessionId, decode, encode};
@@ -185,13 +185,14 @@ fn golden() -> Reader {
 
 /// One cell of the committed record that has everything a cell can have, and is small.
 fn cells() -> (Vec<u8>, Vec<u8>) {
-    let (setup, mut cells) =
+    let mut found =
         Record::parse(Path::new(FILE), &committed("fixtures/paper/results.json")).expect("the record is right");
-    cells.retain(|c| c.id.to_string() == CELL);
-    let [cell] = &mut cells[..] else { panic!("{CELL} is in the record") };
+    found.cells.retain(|c| c.id.to_string() == CELL);
+    found.times.truncate(1);
+    let [cell] = &mut found.cells[..] else { panic!("{CELL} is in the record") };
     cell.attempts.iter_mut().for_each(|a| a.epochs.truncate(3));
     let one = serde_json::to_vec(&cell).unwrap();
-    (one, Record::new(&setup, &cells).json().unwrap().into_bytes())
+    (one, Record::new(&found).json().unwrap().into_bytes())
 }
 
 const CELL: &str = "integer-softmax-l2-prob-s1-e20";
@@ -200,22 +201,20 @@ fn cell() -> Reader {
     reader("paper-cell", vec![cells().0], |bytes| {
         let path = PathBuf::from(format!("cells/{CELL}.json"));
         let cell = store::parse(&path, bytes).map_err(|e| e.to_string())?;
-        told(&[cell])
+        told(&Finished::new(&cell.setup.clone(), &[cell]))
     })
 }
 
 /// What tables and claims make of cells.
-fn told(cells: &[difftest::paper::cell::Cell]) -> Result<(), String> {
-    let Some(first) = cells.first() else { return Ok(()) };
-    claims::judge(&first.setup, cells, &[]);
-    table1::rows(cells);
-    said(Record::new(&first.setup, cells).json())
+fn told(found: &Finished) -> Result<(), String> {
+    claims::judge(found, &[]);
+    table1::rows(&found.cells);
+    said(Record::new(found).json())
 }
 
 fn record() -> Reader {
     reader("paper-record", vec![cells().1], |bytes| {
-        let (_, cells) = Record::parse(Path::new(FILE), bytes).map_err(|e| e.to_string())?;
-        told(&cells)
+        told(&Record::parse(Path::new(FILE), bytes).map_err(|e| e.to_string())?)
     })
 }
 
@@ -255,7 +254,7 @@ fn state() -> Reader {
     let [layers, ..] = secure.shares().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let states = |at: &Path| StateFolder::new(at.into(), PartyId::P0, [7; 32]);
-    states(folder.path()).keep("run", 3, &layers).unwrap();
+    states(folder.path()).keep("run", Position { step: 3, calls: 5, dealt: 7 }, &layers).unwrap();
     let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
     let good = std::fs::read(file).unwrap();
     let states = states(Path::new("states"));
@@ -305,7 +304,6 @@ fn openings() -> Reader {
         if let Purpose::Open(open) = receive(&mut bytes, SHORT).map_err(|e| e.to_string())? {
             said(open.spec.validate())?;
             open.digest();
-            open.spec_digest();
         }
         said(receive::<Reply>(&mut bytes, SHORT))
     })

@@ -9,12 +9,15 @@ use difftest::paper::grid::{self, Grid, weight};
 use difftest::paper::record::Record;
 use difftest::paper::side::Data;
 use difftest::paper::store::Store;
+use difftest::paper::time_cell::{self, TimeCell};
 use difftest::paper::train::Event;
-use difftest::paper::{self, Findings, document, grid::missing};
+use difftest::paper::{self, Findings, Finished, document, grid::missing};
 use indicatif::{ProgressBar, ProgressStyle};
 use reference::spec::{Head, Rounding};
+use std::fmt::Display;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// Flags of `difftest paper`.
 #[derive(Debug, clap::Args)]
@@ -26,6 +29,8 @@ difftest paper --list | parallel -j1 --sshloginfile hosts difftest paper --out /
 sbatch --array=0-74 --wrap 'difftest paper --out /shared/results --resume --cell $SLURM_ARRAY_TASK_ID'\n  \
 Kubernetes: an indexed job with --cell $JOB_COMPLETION_INDEX\n  \
 difftest paper merge results-a results-b --out results && difftest paper report results\n\n\
+Seconds for tables and claims, on a machine with nothing else to do (each configuration is a file in DIR/times):\n  \
+difftest paper --times 3 --out results --resume\n\n\
 A claim that does not hold is a finding, not an error: exit codes are 0 done, 2 bad usage, bad input or a cell that \
 could not be run."
 )]
@@ -84,6 +89,15 @@ struct Run {
     /// Epochs of an attempt at one learning rate
     #[arg(long, default_value_t = 20)]
     epochs: usize,
+    /// Train nothing, but time each secure configuration of the grid by itself: so many epochs of it and of training in
+    /// real numbers in turn, after a pair that warms up; 3 or more, on a quiet machine, are what tables and claims use.
+    /// With --resume, what other work disturbed is timed again
+    #[arg(
+        long,
+        value_name = "EPOCHS",
+        conflicts_with_all = ["epochs", "sides", "published", "rate_units", "velocity_bits"]
+    )]
+    times: Option<usize>,
     /// Sides
     #[arg(long, value_delimiter = ',', value_parser = one_of(&Side::ALL, Side::name),
         default_value = "secure,integer,real")]
@@ -147,6 +161,7 @@ impl Run {
             if ok { Ok(()) } else { Err(refused) }
         };
         positive("--epochs", self.epochs > 0)?;
+        positive("--times", self.times != Some(0))?;
         positive("--batch", self.batch > 0)?;
         positive("--rate-units", self.rate_units != Some(0))?;
         positive("--rows", self.rows != Some(0))?;
@@ -185,7 +200,7 @@ impl Run {
 }
 
 /// One cell by name or by its place in the list.
-fn chosen(text: &str, cells: &[Id]) -> Result<Id, FlagError> {
+fn chosen<T: Clone + FromStr<Err = String>>(text: &str, cells: &[T]) -> Result<T, FlagError> {
     match text.parse::<usize>() {
         Ok(place) => {
             let last = cells.len().saturating_sub(1);
@@ -204,6 +219,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         Some(Command::Merge { from, out }) => merge(&from, &out),
         Some(Command::Table { results, save, update }) => table(&results, save.as_deref(), update.as_deref()),
         Some(Command::Report { dir }) => report(&Store::open(&dir)?),
+        None if args.run.times.is_some() => time(&args.run),
         None => train(&args.run),
     }
 }
@@ -220,46 +236,90 @@ fn merge(from: &[PathBuf], out: &Path) -> Result<Verdict, Error> {
     Ok(Verdict::Holds)
 }
 
-fn finished(store: &Store) -> Result<(Setup, Vec<Cell>), Error> {
+fn finished(store: &Store) -> Result<Finished, Error> {
     Ok(store.all()?.ok_or_else(|| CellError::NoCells(store.dir().into()))?)
 }
 
 fn table(results: &Path, save: Option<&Path>, update: Option<&Path>) -> Result<Verdict, Error> {
     difftest::output::check_output(save)?;
-    let (setup, cells) = if results.is_file() { Record::read(results)? } else { finished(&Store::open(results)?)? };
+    let finished = if results.is_file() { Record::read(results)? } else { finished(&Store::open(results)?)? };
     if let Some(path) = save {
-        difftest::output::write(path, Record::new(&setup, &cells).json()?.as_bytes())?;
+        difftest::output::write(path, Record::new(&finished).json()?.as_bytes())?;
     }
-    let tables = document::tables(&setup, &cells)?;
+    let tables = document::tables(&finished)?;
     let Some(path) = update else {
         print(&tables)?;
         return Ok(Verdict::Holds);
     };
     let old = std::fs::read_to_string(path).map_err(Error::file(path))?;
-    let new = document::replaced(&old, &tables).map_err(|cause| Error::Document { path: path.into(), cause })?;
+    let new =
+        document::replaced(&old, &tables).map_err(|e| Error::Document { path: path.into(), cause: Box::new(e) })?;
     difftest::output::write(path, new.as_bytes())?;
     Ok(Verdict::Holds)
 }
 
 fn report(store: &Store) -> Result<Verdict, Error> {
-    let (setup, cells) = finished(store)?;
-    let found = Findings::new(setup, &cells)?;
+    let found = Findings::new(&finished(store)?)?;
     paper::report::write(&found, store.dir())?;
     print(&paper::text::text(&found))?;
     print(&format!("\nreport: {}\n", store.dir().join("report.html").display()))?;
     Ok(Verdict::Holds)
 }
 
-fn train(run: &Run) -> Result<Verdict, Error> {
-    let cells = run.grid()?.cells();
+/// The cells that the flags ask for; `None` if they were only to be listed.
+fn asked<T: Clone + Display + FromStr<Err = String>>(run: &Run, cells: Vec<T>) -> Result<Option<Vec<T>>, Error> {
     if run.list {
         print(&cells.iter().map(|id| format!("{id}\n")).collect::<String>())?;
-        return Ok(Verdict::Holds);
+        return Ok(None);
     }
-    let ids = match &run.cell {
+    Ok(Some(match &run.cell {
         Some(text) => vec![chosen(text, &cells)?],
         None => cells,
+    }))
+}
+
+/// Times the secure configurations of the grid, one after the other.
+fn time(run: &Run) -> Result<Verdict, Error> {
+    let counted = run.times.unwrap_or_default();
+    let Some(all) = asked(run, run.grid()?.configurations())? else { return Ok(Verdict::Holds) };
+    let data = Data::new(config::data(run.data.as_deref())?, run.rows);
+    let setup = run.setup(&data);
+    all.iter().try_for_each(|c| setup.spec(&c.id(0, counted), setup.learning_rate).map(|_| ()))?;
+    let store = Store::create(&run.out)?;
+    let all = grid::untimed(&all, &setup, &store, run.resume)?;
+
+    let seed = run.seeds.first().copied().unwrap_or(1);
+    let bar = progress(all.iter().map(|c| weight(&c.id(seed, counted)) * (counted as u64 + 1)).sum());
+    for of in all {
+        let tell = |_| bar.inc(weight(&of.id(seed, counted)));
+        let cell = time_cell::run(of, &setup, &data, (counted, seed), tell)?;
+        store.save_time(&cell)?;
+        bar.suspend(|| print(&time_line(&cell)))?;
+    }
+    bar.finish_and_clear();
+    if run.cell.is_some() { Ok(Verdict::Holds) } else { report(&store) }
+}
+
+/// What a finished timing cell has to say.
+fn time_line(cell: &TimeCell) -> String {
+    let number = |v: Option<f64>, digits: usize| v.map_or("-".into(), |v| format!("{v:.digits$}"));
+    let clean = match cell.clean() {
+        Ok(()) => "clean".into(),
+        Err(why) => format!("NOT CLEAN, no claim is judged by it: {why}"),
     };
+    format!(
+        "{:24} {} s an epoch, {} processor s, real {} s, ratio {}, {clean}\n",
+        cell.configuration,
+        number(cell.seconds_per_epoch().map(|s| s.0), 3),
+        number(cell.cpu_seconds(), 3),
+        number(cell.real_seconds(), 3),
+        number(cell.ratio(), 2)
+    )
+}
+
+fn train(run: &Run) -> Result<Verdict, Error> {
+    let cells = run.grid()?.cells();
+    let Some(ids) = asked(run, cells)? else { return Ok(Verdict::Holds) };
     let data = Data::new(config::data(run.data.as_deref())?, run.rows);
     let setup = run.setup(&data);
     // Flags first: what cannot be trained is refused before anything runs.

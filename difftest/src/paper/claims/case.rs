@@ -1,6 +1,8 @@
 //! What claims are made of: the verdict, the cases that decide it, and the cells as evidence.
 
 use super::super::cell::{Cell, Setup, Side, binomial_error, mean_and_error};
+use super::super::seconds::Source;
+use super::super::time_cell::{Configuration, TimeCell};
 use reference::spec::{Head, Rounding};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -150,6 +152,8 @@ pub struct Evidence<'a> {
     pub setup: &'a Setup,
     /// Finished cells.
     pub cells: &'a [Cell],
+    /// Configurations timed by themselves.
+    pub times: &'a [TimeCell],
 }
 
 impl<'a> Evidence<'a> {
@@ -190,6 +194,12 @@ impl<'a> Evidence<'a> {
     pub(super) fn secure(&self, head: Head, layers: usize, rounding: Rounding, epochs: usize) -> Vec<&'a Cell> {
         let cells = self.trained(head, layers, rounding, 0, epochs);
         cells.into_iter().filter(|c| c.id.side == Side::Secure).collect()
+    }
+
+    /// Where the seconds of a configuration come from: of its training cells, those with at least this many epochs.
+    pub(super) fn source(&self, head: Head, layers: usize, rounding: Rounding, epochs: usize) -> Source<'a> {
+        let of = Configuration { head, layers, rounding };
+        Source::choose(of, self.secure(head, layers, rounding, epochs), self.times)
     }
 }
 

@@ -1,7 +1,9 @@
 //! Claims judged from cells made up for the purpose.
 
-use super::super::cell::{Attempt, Epoch, SCHEMA};
+use super::super::cell::{Attempt, Cell, Epoch, SCHEMA, Setup, Side};
 use super::super::machine::Machine;
+use super::super::time_cell::TimeCell;
+use super::super::time_cell::tests::timed;
 use super::case::*;
 use super::*;
 use crate::check::divergence::Verdict;
@@ -47,12 +49,19 @@ pub(crate) fn cell(id: &str, accuracy: &[f64]) -> Cell {
     };
     let machine = Machine { processor: String::new(), cpus: 2, kernel: "portable".into() };
     let program = "difftest 0".into();
-    Cell { schema: SCHEMA, id, setup, attempts: vec![attempt], cost: None, machine, program }
+    let attempts = vec![attempt];
+    Cell { schema: SCHEMA, id, setup, attempts, cost: None, machine, program, drift: Vec::new() }
 }
 
 fn judged(cells: &[Cell], name: &str) -> Claim {
+    judged_with(cells, &[], name)
+}
+
+/// The claim with configurations timed by themselves beside the cells.
+fn judged_with(cells: &[Cell], times: &[TimeCell], name: &str) -> Claim {
     let setup = cell("real-softmax-l1-s1-e1", &[0.5]).setup;
-    judge(&setup, cells, &[]).into_iter().find(|c| c.name == name).unwrap()
+    let finished = Finished { times: times.to_vec(), ..Finished::new(&setup, cells) };
+    judge(&finished, &[]).into_iter().find(|c| c.name == name).unwrap()
 }
 
 fn gradient(id: &str, g: f64) -> Cell {
@@ -83,7 +92,7 @@ fn without(cells: &[Cell], part: &str) -> Vec<Cell> {
 
 #[test]
 fn nothing_is_claimed_without_cells() {
-    for claim in judge(&cell("real-softmax-l1-s1-e1", &[0.5]).setup, &[], &[]) {
+    for claim in judge(&Finished::new(&cell("real-softmax-l1-s1-e1", &[0.5]).setup, &[]), &[]) {
         assert_eq!(claim.verdict, Judgement::NotTested, "{claim:?}");
         assert!(claim.numbers.iter().any(|n| n.starts_with("needs")), "{claim:?}");
     }
@@ -268,6 +277,63 @@ fn cheaper_means_faster_at_no_lower_accuracy() {
     assert_eq!(judged(&two, "rounding-cost").verdict, Judgement::NotTested, "a depth is missing");
 }
 
+/// Timing cells of the paper's heads at every depth and rounding.
+fn times(seconds: impl Fn(usize, Rounding, Head) -> f64) -> Vec<TimeCell> {
+    let of = |(l, r)| HEADS.map(|h| timed(&format!("{h}-l{l}-{r}"), seconds(l, r, h)));
+    configurations().flat_map(of).collect()
+}
+
+#[test]
+fn seconds_are_those_of_clean_timing_cells_where_there_are_any() {
+    let all = |saved: f64| times(|_, _, h| if h == Head::Softmax { 10.0 } else { 10.0 - saved });
+    // No training cell at all, and cells that say the opposite.
+    let slow = grid(|_, _, _| 0.9, |_, _, h| if h == Head::Softmax { 10.0 } else { 100.0 });
+    for cells in [vec![], slow.clone()] {
+        assert_eq!(judged_with(&cells, &all(4.0), "saving-1-layer").verdict, Judgement::Holds);
+        assert_eq!(judged_with(&cells, &all(4.0), "saving-more-layers").verdict, Judgement::DoesNotHold);
+        assert_eq!(judged_with(&cells, &all(1.0), "saving-1-layer").verdict, Judgement::DoesNotHold);
+        assert_eq!(judged_with(&cells, &all(1.0), "saving-more-layers").verdict, Judgement::Holds);
+    }
+    // A measurement that other work disturbed says nothing.
+    let mut disturbed = all(4.0);
+    disturbed.iter_mut().for_each(|t| t.epochs[1].secure.others = Some(99.0));
+    let claim = judged_with(&[], &disturbed, "saving-more-layers");
+    assert_eq!(claim.verdict, Judgement::NotTested);
+    assert!(claim.numbers[0].contains("has other processes beside it"), "{claim:?}");
+    assert_eq!(judged_with(&slow, &disturbed, "saving-1-layer").verdict, Judgement::DoesNotHold, "training cells do");
+    let mut other = all(4.0);
+    other[0].machine.kernel = "avx2".into();
+    let claim = judged_with(&[], &other, "saving-1-layer");
+    assert_eq!(claim.verdict, Judgement::NotTested);
+    assert!(claim.numbers.iter().any(|n| n.contains("different machines")), "{claim:?}");
+}
+
+#[test]
+fn accuracies_against_time_may_be_the_integer_models() {
+    let on = |cells: Vec<Cell>, side: Side| -> Vec<Cell> {
+        cells.into_iter().map(|c| Cell { id: c.id.on(side), ..c }).collect()
+    };
+    let cells = |accuracy: f64| {
+        let grad = |h| h == Head::ReluGrad;
+        on(grid(|_, _, h| if grad(h) { accuracy } else { 0.95 }, |_, _, _| 1.0), Side::Integer)
+    };
+    let times = times(|_, r, h| match (r, h) {
+        (Rounding::Nearest, _) => 20.0,
+        (_, Head::ReluGrad) => 5.0,
+        _ => 10.0,
+    });
+    for (accuracy, verdict) in [(0.94, Judgement::Holds), (0.96, Judgement::DoesNotHold)] {
+        assert_eq!(judged_with(&cells(accuracy), &times, "first-in-time").verdict, verdict);
+        assert_eq!(judged(&cells(accuracy), "first-in-time").verdict, Judgement::NotTested, "no seconds");
+    }
+    // Softmax ends its first epoch at 10 s, relu-grad its second to twentieth from then on.
+    let claim = judged_with(&cells(0.96), &times, "first-in-time");
+    assert!(claim.numbers.iter().any(|n| n.contains("prob, relu-grad: 19 times compared")), "{claim:?}");
+    assert_eq!(judged_with(&cells(0.94), &times, "rounding-cost").verdict, Judgement::Holds);
+    let claim = judged_with(&[], &times, "rounding-cost");
+    assert_eq!(claim.verdict, Judgement::NotTested, "seconds without accuracy");
+}
+
 #[test]
 fn a_late_decline_and_its_cure() {
     let falling: Vec<f64> = (0..20).map(|e| if e < 10 { 0.97 } else { 0.96 }).collect();
@@ -374,7 +440,7 @@ fn table_2_is_judged_column_by_column() {
     let rows = super::super::table2::rows().unwrap();
     let setup = cell("real-softmax-l1-s1-e1", &[0.5]).setup;
     let verdict = |rows: &[table2::Row], name: &str| {
-        judge(&setup, &[], rows).into_iter().find(|c| c.name == name).unwrap().verdict
+        judge(&Finished::new(&setup, &[]), rows).into_iter().find(|c| c.name == name).unwrap().verdict
     };
     for column in ["differentiable", "known-loss", "comparison", "division", "exponential"] {
         assert_eq!(verdict(&rows, &format!("table2-{column}")), Judgement::Holds, "{column}");

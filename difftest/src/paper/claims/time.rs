@@ -1,33 +1,28 @@
 //! Claims about time: what the replacements and probabilistic rounding save.
 //!
-//! Only whole grids that ran alone on like machines are compared; anything else leaves a claim open, with the reason.
+//! Only configurations timed by themselves on a quiet machine, or else whole grids that ran alone, are compared, and
+//! those of like machines; anything else leaves a claim open, with the reason.
 
-use super::super::cell::{Cell, Untimed, binomial_error, layers_of, mean_and_error};
+use super::super::cell::{Cell, Untimed, binomial_error, layers_of};
+use super::super::seconds::Source;
 use super::case::{Cases, Claim, DEPTHS, EPOCHS, Evidence, REPLACEMENTS, configurations, points};
 use reference::spec::{Head, Rounding};
 
-/// Seconds of an epoch and their standard error: one cell's, or the mean of several.
-fn seconds(cells: &[&Cell]) -> Option<(f64, f64)> {
-    let each: Vec<_> = cells.iter().filter_map(|c| c.seconds_per_epoch()).collect();
-    match each[..] {
-        [one] => Some(one),
-        _ => mean_and_error(&each.iter().map(|s| s.0).collect::<Vec<_>>()),
-    }
-}
-
-/// Why the seconds of these cells are not compared, if they are not.
-fn incomparable(cells: &[&Cell]) -> Option<String> {
-    let untimed = |c: &&Cell| c.timed().err().map(|why: Untimed| format!("{} has {}", c.id, reason(why)));
+/// Why these seconds are not compared, if they are not.
+fn incomparable(sources: &[&Source]) -> Option<String> {
+    let untimed = sources.iter().find_map(|s| s.untimed()).map(|(cell, why)| format!("{cell} has {}", reason(why)));
     let different = || {
-        let like = cells.windows(2).all(|w| w[0].machine == w[1].machine && w[0].program == w[1].program);
+        let made: Vec<_> = sources.iter().flat_map(|s| s.made()).collect();
+        let like = made.windows(2).all(|w| w[0] == w[1]);
         (!like).then(|| "timed on different machines or by different programs".into())
     };
-    cells.iter().find_map(untimed).or_else(different)
+    untimed.or_else(different)
 }
 
 fn reason(why: Untimed) -> &'static str {
     match why {
         Untimed::Short => "fewer than 20 whole epochs",
+        Untimed::Few => "fewer than 3 counted epochs",
         Untimed::Busy => "other processes beside it",
         Untimed::NotMeasured => "no record of what else the machine did",
     }
@@ -35,10 +30,9 @@ fn reason(why: Untimed) -> &'static str {
 
 /// What a replacement saves of softmax's seconds: part, standard error, and both in words.
 fn saved(e: &Evidence, head: Head, layers: usize, rounding: Rounding) -> Result<(f64, f64, String), Option<String>> {
-    let base = e.secure(Head::Softmax, layers, rounding, 1);
-    let cells = e.secure(head, layers, rounding, 1);
-    let (Some((base_s, base_error)), Some((s, error))) = (seconds(&base), seconds(&cells)) else { return Err(None) };
-    if let Some(why) = incomparable(&[base, cells].concat()) {
+    let [base, other] = [Head::Softmax, head].map(|head| e.source(head, layers, rounding, 1));
+    let (Some((base_s, base_error)), Some((s, error))) = (base.seconds(), other.seconds()) else { return Err(None) };
+    if let Some(why) = incomparable(&[&base, &other]) {
         return Err(Some(why));
     }
     let (saved, error) = (1.0 - s / base_s, s / base_s * (error / s).hypot(base_error / base_s));
@@ -51,7 +45,8 @@ fn bound() -> f64 {
     fixtures::paper::text().largest_saving_percent / 100.0
 }
 
-const NEEDS: &str = "secure cells of softmax and the replacements with 20 epochs, on a quiet machine";
+const NEEDS: &str = "softmax and the replacements timed by themselves, or their secure cells with 20 epochs, on a \
+                     quiet machine";
 
 /// With one layer some replacement saves more than the bound.
 pub fn one_layer(e: &Evidence) -> Claim {
@@ -119,10 +114,11 @@ pub fn first_in_time(e: &Evidence) -> Claim {
          standard errors; failed learning rates count.",
     );
     for (layers, rounding) in configurations() {
-        let base = e.secure(Head::Softmax, layers, rounding, EPOCHS);
         for head in REPLACEMENTS {
             let at = format!("{}, {rounding}, {head}", layers_of(layers));
-            let cells = e.secure(head, layers, rounding, EPOCHS);
+            let sources = [Head::Softmax, head].map(|head| e.source(head, layers, rounding, EPOCHS));
+            let by_itself = sources.iter().all(Source::is_clean_time);
+            let [base, cells] = [Head::Softmax, head].map(|head| courses(e, head, layers, rounding, by_itself));
             let same_seed = |c: &&Cell| base.iter().find(|b| b.id.seed == c.id.seed).copied();
             let pairs: Vec<_> = cells.iter().filter_map(|c| Some((*c, same_seed(c)?))).collect();
             if pairs.is_empty() {
@@ -130,11 +126,16 @@ pub fn first_in_time(e: &Evidence) -> Claim {
             }
             for (other, base) in pairs {
                 let at = if cells.len() > 1 { format!("{at}, seed {}", other.id.seed) } else { at.clone() };
-                if let Some(why) = incomparable(&[other, base]) {
+                let [base_time, time] = if by_itself {
+                    sources.each_ref().map(|s| s.clone())
+                } else {
+                    [base, other].map(|cell| Source::Training(vec![cell]))
+                };
+                if let Some(why) = incomparable(&[&base_time, &time]) {
                     cases.open(why);
                     continue;
                 }
-                match never_behind(e, &best_by_time(base), &best_by_time(other)) {
+                match never_behind(e, &best_by_time(base, &base_time), &best_by_time(other, &time)) {
                     Some((holds, numbers)) => cases.case(holds, format!("{at}: {numbers}")),
                     None => cases.open(format!("{at}: over before softmax's first epoch was")),
                 }
@@ -166,13 +167,21 @@ fn never_behind(e: &Evidence, softmax: &[(f64, f64)], other: &[(f64, f64)]) -> O
     (told > 0).then(|| (behind == 0, format!("{told} times compared, softmax {worst}")))
 }
 
+/// The cells whose accuracies are compared in time: those of the integer model as well where seconds do not come from
+/// them.
+fn courses<'a>(e: &Evidence<'a>, head: Head, layers: usize, rounding: Rounding, by_itself: bool) -> Vec<&'a Cell> {
+    if by_itself { e.trained(head, layers, rounding, 0, EPOCHS) } else { e.secure(head, layers, rounding, EPOCHS) }
+}
+
 /// (seconds of training so far, best accuracy so far) at the end of every epoch, failed rates included.
-fn best_by_time(cell: &Cell) -> Vec<(f64, f64)> {
+fn best_by_time(cell: &Cell, source: &Source) -> Vec<(f64, f64)> {
     let (mut time, mut best) = (0.0, 0.0f64);
+    let whole = cell.setup.train_rows.div_ceil(cell.setup.batch.max(1)) as f64;
+    let each = source.is_clean_time().then(|| source.seconds()).flatten();
     let epochs = cell.attempts.iter().flat_map(|a| &a.epochs);
     epochs
         .map(|e| {
-            time += e.seconds;
+            time += each.map_or(e.seconds, |(seconds, _)| seconds * e.steps as f64 / whole);
             best = best.max(e.accuracy(&cell.setup));
             (time, best)
         })
@@ -189,14 +198,20 @@ pub fn rounding_cost(e: &Evidence) -> Claim {
          standard errors, at every depth.",
     );
     for layers in DEPTHS {
-        let cells = Rounding::ALL.map(|r| e.secure(Head::Softmax, layers, r, EPOCHS));
-        let [Some((p, pe)), Some((n, ne))] = cells.each_ref().map(|c| seconds(c)) else {
+        let sources = Rounding::ALL.map(|r| e.source(Head::Softmax, layers, r, EPOCHS));
+        let [Some((p, pe)), Some((n, ne))] = sources.each_ref().map(Source::seconds) else {
             cases.missing(layers_of(layers));
             continue;
         };
         let at = format!("{}: {p:.2} ± {pe:.2} s against {n:.2} ± {ne:.2} s", layers_of(layers));
-        if let Some(why) = incomparable(&cells.concat()) {
+        if let Some(why) = incomparable(&sources.each_ref()) {
             cases.open(format!("{at}, {why}"));
+            continue;
+        }
+        let by_itself = sources.iter().all(Source::is_clean_time);
+        let cells = Rounding::ALL.map(|r| courses(e, Head::Softmax, layers, r, by_itself));
+        if cells.iter().any(Vec::is_empty) {
+            cases.missing(format!("{}, accuracy", layers_of(layers)));
             continue;
         }
         match cells.each_ref().map(|c| e.accuracy(c, EPOCHS)) {
