@@ -141,7 +141,7 @@ fn what_means_nothing_is_refused_with_its_limit() {
         (&["--momentum", "1"], "[0, 1)"),
         (&["--lr", "-1"], "must be a positive number"),
         (&["advise", "--layers", "1", "--lr", "0.0000305", "--steps", "5"], "the real side itself is at chance"),
-        (&["replay", "x.json", "--shrink", "/nowhere/at/all/y.json"], "no folder"),
+        (&["replay", "x.npz", "--shrink", "/nowhere/at/all/y.npz"], "no folder"),
         (&["--steps", "0"], "--steps is 0"),
         (&["--steps", "3", "--step", "3"], "steps 0 to 2"),
         (&["--mode", "free", "--probe", "logits"], "--mode lockstep"),

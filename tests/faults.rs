@@ -59,14 +59,14 @@ fn a_failing_step_shrinks_to_what_the_fault_needs() {
     use secure::fault::{Fault, plant};
 
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("step.json");
+    let path = dir.path().join("step.npz");
     let run = std::process::Command::new(env!("CARGO_BIN_EXE_difftest"))
         .args(["--batch", "12", "--steps", "1", "--save-step", "0"])
         .arg(&path)
         .output()
         .unwrap();
     assert!(run.status.success(), "{run:?}");
-    let file = StepFile::read(&path).unwrap();
+    let file = StepFile::read(&path, None).unwrap();
     let mut start = |spec: &TrainSpec| Secure::start(spec.clone(), None, true);
 
     plant(Some(Fault::MaximumOfBatch));
@@ -74,11 +74,11 @@ fn a_failing_step_shrinks_to_what_the_fault_needs() {
     let small = shrink(&file, &failed, &mut start);
     plant(None);
     let small = small.unwrap();
-    assert_eq!((file.batch(), file.classes()), (12, 10));
-    assert_eq!((small.batch(), small.classes()), (2, 2));
+    assert_eq!((file.rows(), file.classes()), (12, 10));
+    assert_eq!((small.rows(), small.classes()), (2, 2));
     assert!(small.failures[0].contains("bit-exact"), "{:?}", small.failures);
-    std::fs::write(&path, small.json()).unwrap();
-    let (healthy, _) = fresh(&StepFile::read(&path).unwrap(), &mut start).unwrap();
+    small.write(&path).unwrap();
+    let (healthy, _) = fresh(&StepFile::read(&path, None).unwrap(), &mut start).unwrap();
     assert!(healthy.iter().all(|c| c.passed), "{healthy:?}");
 }
 

@@ -2,6 +2,7 @@
 //! foreign files, full disks, tight limits. The files in `tests/data` were made for this.
 
 use crate::common::{program, repository};
+use difftest::trace::TraceFile;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
@@ -120,30 +121,46 @@ fn acts(text: &str) -> bool {
     text.contains(|c: char| c.is_control() && c != '\n')
 }
 
+/// A saved step whose texts try to act upon a terminal.
+fn hostile_step(dir: &Path) -> TraceFile {
+    let path = dir.join("step.npz");
+    let (code, text, error) =
+        run(difftest("--steps 1 --batch 2 --rounding nearest --save-step 0".split(' ')).arg(&path));
+    assert_eq!(code, Some(0), "{text}{error}");
+    let mut step = TraceFile::read(&path).unwrap();
+    step.header.recorded =
+        Some("difftest --steps 1\u{1b}[2K\r\u{1b}[32mPASS  bit-exact       0 mismatches\u{1b}[0m\n".into());
+    step.header.failures = vec!["\u{1b}]0;title set by a file\u{7}\u{1b}[2J\u{1b}[H".into()];
+    step
+}
+
 #[test]
 fn what_comes_out_of_files_cannot_write_lines_of_its_own() {
     let (code, text, error) = run(difftest(["head", "--head", "softmax", "--input"]).arg(input("escape-field.json")));
     assert_eq!((code, text.as_str()), (Some(2), ""));
     assert!(one_line(&error) && error.contains("\\u{1b}[2K\\rPASS  bit-exact\\nPASS  error-bound"), "{error}");
 
-    let (code, text, error) = run(difftest(["replay"]).arg(input("escape-step.json")));
-    assert!(matches!(code, Some(0 | 1)), "{error}");
+    let dir = tempfile::tempdir().unwrap();
+    let mut step = hostile_step(dir.path());
+    let forged = dir.path().join("forged\u{1b}[2J.npz");
+    step.write(&forged).unwrap();
+    let (code, text, error) = run(difftest(["replay"]).arg(&forged));
+    assert_eq!(code, Some(0), "{text}{error}");
     assert!(!acts(&text) && !acts(&error), "{text}");
     assert!(text.starts_with("step 0 of difftest --steps 1\\u{1b}[2K\\r\\u{1b}[32mPASS  bit-exact"), "{text}");
     assert!(text.contains("\n  | \\u{1b}]0;title set by a file\\u{7}\\u{1b}[2J\\u{1b}[H\n"), "{text}");
 
     // A name of a truncation, which the integer model's refusal quotes.
-    let dir = tempfile::tempdir().unwrap();
-    let step = fs::read_to_string(input("escape-step.json")).unwrap();
-    let forged = dir.path().join("forged\u{1b}[2J.json");
-    fs::write(&forged, step.replace("head/exp/square", "x\\nPASS  bit-exact       everything")).unwrap();
+    let coins = step.tensors.remove("step/0/coins/head/exp/square").unwrap();
+    step.tensors.insert("step/0/coins/x\nPASS  bit-exact       everything".into(), coins);
+    step.write(&forged).unwrap();
     let (code, text, _) = run(difftest(["replay"]).arg(&forged));
     assert_eq!(code, Some(1), "{text}");
     assert!(!text.contains("\nPASS  bit-exact       everything") && !acts(&text), "{text}");
 
     let (code, _, error) = run(difftest(["--load-model"]).arg(&forged).args(["--mode", "free", "--steps", "1"]));
     assert_eq!(code, Some(2));
-    assert!(one_line(&error) && error.contains("forged\\u{1b}[2J.json"), "{error}");
+    assert!(one_line(&error) && error.contains("forged\\u{1b}[2J.npz"), "{error}");
     let (code, _, error) = run(&mut difftest(["--head", "\u{1b}[2Jsoftmax"]));
     assert_eq!(code, Some(2));
     assert!(!acts(&error), "{error}");
@@ -155,11 +172,6 @@ fn a_byte_order_mark_is_read_over() {
     assert_eq!(code, Some(0), "{error}");
     let answer: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(answer["inside_bound"], true);
-    let dir = tempfile::tempdir().unwrap();
-    let step = dir.path().join("step.json");
-    fs::write(&step, [&b"\xef\xbb\xbf"[..], &fs::read(input("escape-step.json")).unwrap()].concat()).unwrap();
-    let (code, text, error) = run(difftest(["replay"]).arg(&step));
-    assert!(matches!(code, Some(0 | 1)) && text.contains("three fresh parties"), "{error}");
 }
 
 #[cfg(unix)]

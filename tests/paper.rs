@@ -505,29 +505,32 @@ fn renders(browser: &Path, dir: &Path) {
     }
 }
 
-/// Nearest rounding tosses no coins: on all of MNIST and over all epochs the parties must predict what the integer
-/// model predicts, row for row as far as the number of hits tells, for as long as the model's operands stay inside
-/// their ranges. An attempt ends with the epoch in which they do not.
+/// Nearest rounding tosses no coins: on all of MNIST and over all epochs the parties must predict what the integer side
+/// predicts, row for row as far as the number of hits tells, for as long as that side's operands stay inside their
+/// ranges. An attempt ends with the epoch in which they do not.
 #[test]
-fn in_the_committed_results_nearest_rounding_agrees_with_the_integer_model_in_every_epoch() {
+fn in_the_committed_results_nearest_rounding_agrees_with_the_integer_side_in_every_epoch() {
     let file = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/paper/results.json")).unwrap();
     let results: Value = serde_json::from_str(&file).unwrap();
     let cells: BTreeMap<&str, &Value> =
         results["cells"].as_array().unwrap().iter().map(|c| (c["id"].as_str().unwrap(), &c["attempts"])).collect();
     let (mut pairs, mut epochs) = (0, 0);
     for (id, secure) in cells.iter().filter(|(id, _)| id.starts_with("secure-") && id.contains("-nearest-")) {
-        let model = cells[id.replacen("secure", "integer", 1).as_str()];
-        let (secure, model) = (secure.as_array().unwrap(), model.as_array().unwrap());
+        let integer = cells[id.replacen("secure", "integer", 1).as_str()];
+        let (secure, integer) = (secure.as_array().unwrap(), integer.as_array().unwrap());
         let leaves = |attempt: &Value| !attempt["violations"].as_object().unwrap().is_empty();
-        // What a wrapped number does to accuracy is chance: the parties may go on at a rate that the model gives up.
-        assert!(secure.len() == model.len() || secure.len() < model.len() && leaves(&model[secure.len() - 1]), "{id}");
-        for (secure, model) in secure.iter().zip(model) {
-            assert_eq!(secure["learning_rate"], model["learning_rate"], "{id}");
-            let [hits, expected] = [secure, model].map(|side| side["columns"]["correct"].as_array().unwrap());
-            let left_range = leaves(model);
+        // What a wrapped number does to accuracy is chance: the parties may go on at a rate that the other gives up.
+        assert!(
+            secure.len() == integer.len() || secure.len() < integer.len() && leaves(&integer[secure.len() - 1]),
+            "{id}"
+        );
+        for (secure, integer) in secure.iter().zip(integer) {
+            assert_eq!(secure["learning_rate"], integer["learning_rate"], "{id}");
+            let [hits, expected] = [secure, integer].map(|side| side["columns"]["correct"].as_array().unwrap());
+            let left_range = leaves(integer);
             let inside = expected.len() - usize::from(left_range);
-            assert_eq!(hits[..inside], expected[..inside], "{id} at {}", model["learning_rate"]);
-            assert!(left_range || hits.len() == inside, "{id} at {}", model["learning_rate"]);
+            assert_eq!(hits[..inside], expected[..inside], "{id} at {}", integer["learning_rate"]);
+            assert!(left_range || hits.len() == inside, "{id} at {}", integer["learning_rate"]);
             epochs += inside;
         }
         pairs += 1;

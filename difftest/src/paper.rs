@@ -5,8 +5,9 @@
 //!   system can spread them.
 //! * *timing cell*: the seconds of an epoch of one secure configuration, measured by itself ([`time_cell`]).
 //! * *attempt*: what one cell did at one learning rate; the paper's rule starts another at half the rate ([`train`]).
-//! * [`side`]: the three sides as this loop sees them; [`published`]: where the paper's code differs from its formulas;
-//!   [`machine`]: what seconds depend on.
+//! * [`data`](mod@data): what all cells learn from; [`trainee`]: a side in training; [`observed`] and [`nearness`]: what
+//!   is kept of its steps; [`published`]: where the paper's code differs from its formulas; [`machine`]: what seconds
+//!   depend on.
 //! * [`sketch`]: weights small enough to keep, so that drift can be told afterwards.
 //! * [`store`]: a folder of finished cells; [`record`]: all cells in one compact file; [`grid`]: which there are, and
 //!   running those that are missing; [`finished`]: all of them together.
@@ -18,11 +19,14 @@ pub mod cell;
 pub mod claims;
 pub mod compared;
 pub mod csv;
+pub mod data;
 pub mod document;
 pub mod explain;
 pub mod finished;
 pub mod grid;
 pub mod machine;
+pub mod nearness;
+pub mod observed;
 #[cfg(feature = "html")]
 pub mod page;
 pub mod published;
@@ -30,7 +34,6 @@ pub mod record;
 pub mod report;
 pub mod result;
 pub mod seconds;
-pub mod side;
 pub mod sketch;
 pub mod store;
 pub mod table1;
@@ -38,6 +41,7 @@ pub mod table2;
 pub mod text;
 pub mod time_cell;
 pub mod train;
+pub mod trainee;
 
 pub use cell::{Cell, Id, Setup, Side};
 pub use finished::Finished;

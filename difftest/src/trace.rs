@@ -4,17 +4,18 @@
 //! side does not show in a run is missing from its tensors, and a side that takes no part has none.
 //!
 //! # Files
-//! * [`step_file`]: a step to be run again (`--save-step`), as JSON.
 //! * [`file`](mod@file): steps of any engine, in the trace format of `docs/trace.md`, its names, and reading and
 //!   writing by file type.
 //! * [`header`]: what an engine says about itself: network, number format, rounding, claims; [`tensor`]: one named
 //!   array, integers in units or floats.
 //! * [`npz`] and [`safetensors`]: the two containers.
-//! * [`export`]: a step of one of this project's own sides in that format; [`crate::run::record`]: whole runs of the
-//!   secure engine.
+//! * [`export`]: a step of one of this project's own sides in that format, and [`coins`] with the coins of it; whole
+//!   runs of the secure engine are in [`crate::run::record`].
+//! * [`step_file`]: such a step as what can be run again (`--save-step`, `replay`).
 //!
 //! Readers trust nothing: no memory is taken because a header asks for it, and every refusal is one line.
 
+pub mod coins;
 pub mod export;
 pub mod file;
 pub mod header;

@@ -1,8 +1,9 @@
 //! The walk through one training step: one rule an operation of the arithmetic, in the order in which the integer model
 //! computes.
 //!
-//! Both sides start from the same parameters, exactly. For every probed tensor the walk gives a radius r with
-//! |fixed point - f64| <= r, element by element, where the centre is the f64 side's own value (its rounding is part of
+//! Both sides start from the same parameters, exactly, unless [`From`] says how far they are apart, as after steps that
+//! each side took on its own: |x| dw + dx dw and db are added then. For every probed tensor the walk gives a radius r
+//! with |fixed point - f64| <= r, element by element, where the centre is the f64 side's own value (its rounding is part of
 //! r). A walk's input is the f64 side's probes: the radius of a tensor is computed from the tensors that go *into* the
 //! operation, never from its result.
 //!
@@ -69,9 +70,28 @@ pub fn step(
     real: &Tensors<f64>,
 ) -> Result<Bounds, SpecError> {
     let errors = Errors::new(spec.rounding, spec.fixed);
-    let mut bounds = gradients(spec, &errors, start, x, labels, real)?;
+    let mut bounds = gradients(spec, &errors, From { values: start, radii: &[], per_term: false }, x, labels, real)?;
     update(spec, start, real, &errors, &mut bounds)?;
     Ok(bounds)
+}
+
+/// Where a step starts, and how often it truncates.
+#[derive(Debug, Clone, Copy)]
+pub struct From<'a> {
+    /// The f64 side's parameters.
+    pub values: &'a [LayerValues],
+    /// How far those of the fixed-point side may be from them, real; empty if they are the same. Only radii of weights
+    /// and biases matter here.
+    pub radii: &'a [LayerValues],
+    /// Whether each term of a dot product is truncated, not its sum.
+    pub per_term: bool,
+}
+
+impl From<'_> {
+    /// Truncations of a dot product of `terms` terms.
+    fn truncations(&self, terms: usize) -> f64 {
+        if self.per_term { terms as f64 } else { 1.0 }
+    }
 }
 
 /// Bounds of all tensors before the update, for an arithmetic whose truncations and functions have the given errors.
@@ -84,16 +104,16 @@ pub fn step(
 pub fn gradients(
     spec: &TrainSpec,
     errors: &Errors,
-    start: &[LayerValues],
+    from: From,
     x: &Array2<f64>,
     labels: &[usize],
     real: &Tensors<f64>,
 ) -> Result<Bounds, SpecError> {
     let mut bounds = Bounds::new();
-    let magnitude: Vec<_> = start.iter().map(|l| l.weights.mapv(f64::abs)).collect();
-    let inputs = forward((spec, errors), (start, &magnitude), x, real, &mut bounds);
+    let magnitude: Vec<_> = from.values.iter().map(|l| l.weights.mapv(f64::abs)).collect();
+    let inputs = forward((spec, errors), (from, &magnitude), x, real, &mut bounds);
     head((spec, errors), labels, real, &mut bounds);
-    backward(errors, (start, &magnitude), &inputs, real, &mut bounds);
+    backward(errors, (from, &magnitude), &inputs, real, &mut bounds);
     Ok(bounds)
 }
 
@@ -103,12 +123,12 @@ type Input = (Array2<f64>, Array2<f64>);
 /// Pre-activations, activations and logits. Returns the input of every layer.
 fn forward(
     (spec, errors): (&TrainSpec, &Errors),
-    (start, magnitude): (&[LayerValues], &[Array2<f64>]),
+    (from, magnitude): (From, &[Array2<f64>]),
     x: &Array2<f64>,
     real: &Tensors<f64>,
     bounds: &mut Bounds,
 ) -> Vec<Input> {
-    let layers = start.len();
+    let layers = from.values.len();
     // Pixels are exact from f = 8 on; below that each is encoded, which keeps what is a whole number of units.
     let units = spec.fixed.one() as f64;
     let encode = |v: f64| if (v * units).fract() == 0.0 { 0.0 } else { errors.encode };
@@ -118,11 +138,13 @@ fn forward(
         let n = x_abs.ncols();
         let g = gamma(n + 2);
         let mut dz = (dx + &(x_abs * g)).dot(&magnitude[l - 1]);
-        let bias = &start[l - 1].bias;
+        if let Some(off) = from.radii.get(l - 1) {
+            dz = dz + (x_abs + dx).dot(&off.weights) + &off.bias;
+        }
+        let bias = &from.values[l - 1].bias;
+        let truncate = errors.truncate * from.truncations(n);
         for mut row in dz.rows_mut() {
-            Zip::from(&mut row)
-                .and(bias)
-                .for_each(|d, b| *d = lossy(*d, outward(*d + g * b.abs() + errors.truncate, n)));
+            Zip::from(&mut row).and(bias).for_each(|d, b| *d = lossy(*d, outward(*d + g * b.abs() + truncate, n)));
         }
         if l == layers {
             bounds.insert(ProbePoint::Logits, certain(dz));
@@ -141,12 +163,12 @@ fn forward(
 /// Gradients of weights, biases and activations, from the last layer to the first.
 fn backward(
     errors: &Errors,
-    (start, magnitude): (&[LayerValues], &[Array2<f64>]),
+    (from, magnitude): (From, &[Array2<f64>]),
     inputs: &[Input],
     real: &Tensors<f64>,
     bounds: &mut Bounds,
 ) {
-    let (layers, batch) = (start.len(), inputs[0].0.nrows());
+    let (layers, batch) = (from.values.len(), inputs[0].0.nrows());
     // |G| and dG of the layer at hand.
     let mut g_abs = real[&ProbePoint::HeadGradient].mapv(f64::abs);
     let mut dg = bounds[&ProbePoint::HeadGradient].radius.clone();
@@ -164,10 +186,14 @@ fn backward(
             break;
         }
         let classes = g_abs.ncols();
-        let unmasked = (&dg + &(&g_abs * gamma(classes + 2))).dot(&magnitude[l - 1].t());
-        let unmasked = unmasked.mapv(|d| lossy(d, outward(d + errors.truncate, classes)));
+        let mut unmasked = (&dg + &(&g_abs * gamma(classes + 2))).dot(&magnitude[l - 1].t());
+        if let Some(off) = from.radii.get(l - 1) {
+            unmasked = unmasked + (&g_abs + &dg).dot(&off.weights.t());
+        }
+        let truncate = errors.truncate * from.truncations(classes);
+        let unmasked = unmasked.mapv(|d| lossy(d, outward(d + truncate, classes)));
         let gradient_above = if l == layers { ProbePoint::HeadGradient } else { ProbePoint::ActivationGradient(l) };
-        let value = real[&gradient_above].dot(&start[l - 1].weights.t());
+        let value = real[&gradient_above].dot(&from.values[l - 1].weights.t());
         let (z, dz) = (ProbePoint::PreActivation(l - 1), &bounds[&ProbePoint::PreActivation(l - 1)].radius);
         let masked = mask((&real[&z], dz), (&value, &unmasked), &real[&ProbePoint::ActivationGradient(l - 1)]);
         g_abs = real[&ProbePoint::ActivationGradient(l - 1)].mapv(f64::abs);

@@ -20,6 +20,9 @@ pub enum OutputError {
     /// Two outputs have the same file.
     #[error("{}: two outputs would go to this file; give each its own", .0.display())]
     Twice(PathBuf),
+    /// A trace is asked for in a file of JSON.
+    #[error("{}: a trace is no JSON; name it .npz or .safetensors", .0.display())]
+    NoJson(PathBuf),
     /// A link leads to itself.
     #[error("{}: is a link that leads to itself; name a file", .0.display())]
     Circle(PathBuf),

@@ -53,6 +53,19 @@ fn hidden(fault: Fault) -> Option<&'static str> {
     })
 }
 
+/// Faults that show as another one does in every file, and why.
+fn alike(fault: Fault) -> Option<&'static str> {
+    use Fault::*;
+    Some(match fault {
+        WeightForgotten | DifferenceOnce | CrossTerm | Replicas => {
+            "what is added to the result depends on shares alone, whichever share is wrong"
+        }
+        LostCarry | SignTop => "which comparisons fail depends on shares alone, whichever carry or bit is wrong",
+        AndOdd | MaximumPower => "with ten classes both leave out the same comparison",
+        _ => return None,
+    })
+}
+
 /// The traces that a fault is looked for in: a corner case of each head, then training with it.
 fn traces() -> impl Iterator<Item = (String, Result<TraceFile, Error>)> {
     let pairs = ROUNDINGS.into_iter().flat_map(|rounding| Head::ALL.map(|head| (head, rounding)));
@@ -121,7 +134,10 @@ pub fn table(rows: &[Row]) -> String {
     for row in rows {
         let (name, place) = (row.fault.name(), row.fault.place());
         let _ = match (&row.found, row.hidden) {
-            (Some((trace, at, cause)), _) => writeln!(out, "| {name} | {place} | {at} | {cause} | {trace} |"),
+            (Some((trace, at, cause)), _) => {
+                let why = alike(row.fault).map(|why| format!(" (no file tells more: {why})")).unwrap_or_default();
+                writeln!(out, "| {name} | {place} | {at} | {cause}{why} | {trace} |")
+            }
             (None, Some(why)) => writeln!(out, "| {name} | {place} | not in a trace: {why} | – | – |"),
             (None, None) if row.unfinished > 0 => {
                 writeln!(out, "| {name} | {place} | the parties do not finish, so there is no trace | – | – |")

@@ -3,15 +3,21 @@
 
 pub mod alternative;
 pub mod bias;
+pub mod branch;
+pub mod carry;
 pub mod clamp;
 pub mod coins;
+pub mod exponent;
 pub mod factor;
 pub mod first_row;
 pub mod missing;
 pub mod offset;
+pub mod polynomial;
+pub mod random;
 pub mod range;
 pub mod shifted;
 pub mod sign;
+pub mod ties;
 pub mod transposed;
 pub mod wrap;
 
@@ -21,17 +27,25 @@ use super::judged::Kind;
 /// The causes, the more particular ones first.
 pub const CAUSES: &[fn(&Case) -> Option<Cause>] = &[
     coins::explain,
+    ties::explain,
     missing::explain,
     sign::explain,
     factor::explain,
     alternative::explain,
+    branch::explain,
     wrap::explain,
     range::explain,
+    random::explain,
     transposed::explain,
     shifted::explain,
     offset::explain,
+    carry::explain,
     bias::explain,
+    exponent::explain,
+    exponent::not_bits,
+    exponent::overflow,
     clamp::explain,
+    polynomial::explain,
     first_row::explain,
 ];
 

@@ -1,5 +1,6 @@
 //! The report as text.
 
+use super::end_to_end::Span;
 use super::verdict::{Report, Row};
 use std::fmt::Write;
 
@@ -33,17 +34,7 @@ pub fn text(report: &Report) -> String {
             );
         }
     }
-    if !report.end_to_end.is_empty() {
-        let _ = writeln!(out, "\nend to end   a whole step from the engine's own parameters, against real numbers");
-        for r in &report.end_to_end {
-            let bound = r.bound_units.map_or_else(|| "no claim".to_owned(), |b| format!("{b:.3}"));
-            let _ = writeln!(
-                out,
-                "  {:<30} {:>10} elements {:>9} outside {:>6} ambiguous   max error {:>12.3} units   bound {bound:>12}",
-                r.tensor, r.elements, r.outside, r.ambiguous, r.max_error_units
-            );
-        }
-    }
+    end_to_end(&mut out, report);
     out.push('\n');
     for check in &report.checks {
         out.push_str(&check.line());
@@ -56,6 +47,31 @@ pub fn text(report: &Report) -> String {
         let _ = writeln!(out, "\nFAIL  {}\n  {}", check.name, check.failure.as_deref().unwrap_or_default());
     }
     out
+}
+
+/// The tensors of whole steps and of the whole run, against real numbers.
+fn end_to_end(out: &mut String, report: &Report) {
+    let spans = [
+        (Span::Step, "end to end   each step as a whole, from the engine's own parameters, against real numbers"),
+        (Span::Run, "whole run    all steps from the first one's parameters, against real numbers"),
+    ];
+    for (span, title) in spans {
+        let rows: Vec<_> = report.end_to_end.rows.iter().filter(|r| r.span == span).collect();
+        if !rows.is_empty() {
+            let _ = writeln!(out, "\n{title}");
+        }
+        for r in rows {
+            let bound = r.bound_units.map_or_else(|| "OPEN".to_owned(), |b| format!("{b:.3}"));
+            let _ = writeln!(
+                out,
+                "  {:<30} {:>10} elements {:>9} outside {:>6} ambiguous   max error {:>12.3} units   bound {bound:>12}",
+                r.tensor, r.elements, r.outside, r.ambiguous, r.max_error_units
+            );
+        }
+    }
+    for why in &report.end_to_end.open {
+        let _ = writeln!(out, "\nOPEN  {why}");
+    }
 }
 
 /// A row of the table.

@@ -107,7 +107,7 @@ pub struct Report {
     /// Checks, one a line of the report's end.
     pub checks: Vec<Check>,
     /// End to end, where it could be.
-    pub end_to_end: Vec<end_to_end::Row>,
+    pub end_to_end: end_to_end::Found,
 }
 
 impl Report {
@@ -144,7 +144,7 @@ pub fn judge(trace: &TraceFile) -> Result<Report, String> {
         return Err("header: widths are missing; steps need the network's widths".into());
     }
     let mut rows = Rows::default();
-    let mut whole = end_to_end::Walk::new(header);
+    let mut whole = end_to_end::walk::Walk::new(header);
     let mut previous: Option<View> = None;
     for &step in &steps {
         let view = View::new(trace, step, previous.as_ref())?;
@@ -166,7 +166,7 @@ pub fn judge(trace: &TraceFile) -> Result<Report, String> {
     let end_to_end = whole.finish();
     let rows = rows.finish();
     let mut checks = checks(&rows);
-    checks.extend(end_to_end::check(&end_to_end));
+    checks.extend(end_to_end::checks(&end_to_end));
     let version = header.engine_version.as_ref().map(|v| format!(" {v}")).unwrap_or_default();
     Ok(Report { schema: SCHEMA, engine: format!("{}{version}", header.engine), steps, rows, checks, end_to_end })
 }

@@ -47,7 +47,7 @@ impl<'t> View<'t> {
         };
         for (full, tensor) in names() {
             let name = &full[prefix.len()..];
-            if name.starts_with("extra/") || name.starts_with("coins/") {
+            if ["extra/", "coins/", "wraps/"].iter().any(|prefix| name.starts_with(prefix)) {
                 continue;
             }
             match (name, &tensor.values) {

@@ -31,7 +31,7 @@ pub const MOST_LAYERS: usize = 64;
 pub enum Side {
     /// Three parties on shares.
     Secure,
-    /// The integer model with coins of its own.
+    /// The integer side with coins of its own.
     #[serde(alias = "model")]
     Integer,
     /// Real numbers; has no rounding.
@@ -94,6 +94,11 @@ impl Id {
         let rounding = Rounding::ALL.iter().position(|r| Some(*r) == self.rounding);
         let variant = (self.rate, self.velocity_bits, self.epochs);
         (variant, self.side, self.layers, rounding, self.head, self.code, self.seed)
+    }
+
+    /// Whether it is no variant: none of extra velocity bits, the published code's order, and a rate of its own.
+    pub fn is_plain(&self) -> bool {
+        self.velocity_bits == 0 && !self.code && self.rate.is_none()
     }
 
     /// The head's name; `relu-grad-code` is `relu-grad` in the order of the published code.
@@ -259,7 +264,7 @@ impl Setup {
 /// not finite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
-    /// Steps taken: fewer than a whole epoch only where the integer model left its range.
+    /// Steps taken: fewer than a whole epoch only where the integer side left its range.
     pub steps: usize,
     /// Wall-clock seconds of training alone: evaluation, opening and looking are not in it. Only secure cells have the
     /// machine for themselves.
@@ -309,7 +314,7 @@ impl Epoch {
 /// How near one tensor of a step came to its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Nearness {
-    /// Largest |integer model - real numbers|, units of 2^-f.
+    /// Largest |integer side - real numbers|, units of 2^-f.
     pub error: f64,
     /// The bound of that element, units of 2^-f.
     pub bound: f64,

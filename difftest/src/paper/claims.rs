@@ -3,7 +3,7 @@
 //! *Uncertainty.* An accuracy carries its binomial standard error on the test rows; two differ where their distance
 //! exceeds twice the standard error of the difference, as if the test rows were independent (they are shared, so this
 //! errs towards "no difference"). With several seeds the standard error of their mean comes on top; of a single run, it
-//! is not known what another would have given. Accuracy is, seed by seed, the secure side's, or the integer model's
+//! is not known what another would have given. Accuracy is, seed by seed, the secure side's, or the integer side's
 //! where no secure cell is finished: it is the same arithmetic with other coins, and under nearest rounding the same
 //! numbers. Seconds are the secure side's only: those of configurations timed by themselves ([`TimeCell::clean`]), or
 //! else of whole grids on like and quiet machines ([`Cell::timed`]), with the standard error of the median over epochs.

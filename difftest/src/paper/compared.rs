@@ -1,7 +1,7 @@
 //! Table 1 beside the paper's: each configuration's accuracies and seconds, the differences, and whether they are more
 //! than chance.
 //!
-//! *Ours* is, seed by seed, the secure side's accuracy, or the integer model's where no secure cell is finished.
+//! *Ours* is, seed by seed, the secure side's accuracy, or the integer side's where no secure cell is finished.
 //!
 //! *Beyond.* Runs of one configuration differ by their draws of weights, batches and coins. Their standard deviation s
 //! is estimated from our seeds, pooled over the four checkpoints. The paper gives one run, rounded to 0.1 points, so
@@ -38,7 +38,7 @@ pub struct Compared {
     pub seeds: usize,
     /// Those of them that are secure.
     pub secure_seeds: usize,
-    /// Test accuracy, percent: the secure cells, and the integer model's for the other seeds.
+    /// Test accuracy, percent: the secure cells, and the integer side's for the other seeds.
     pub ours: Checkpoints<Option<Mean>>,
     /// Test accuracy in real numbers, percent.
     pub real: Checkpoints<Option<Mean>>,
@@ -54,7 +54,7 @@ pub struct Compared {
     pub paper_diverges: bool,
     /// The end of a run that is no checkpoint.
     pub last: Option<Last>,
-    /// What happened at each learning rate, secure side or else the integer model.
+    /// What happened at each learning rate, secure side or else the integer side.
     pub happened: String,
     /// One sentence on differences that chance does not explain.
     pub explanation: Option<String>,

@@ -90,7 +90,7 @@ fn notes(out: &mut String, setup: &Setup, cells: &[Cell]) {
     paragraph(
         out,
         &format!(
-            "{} cells: {secure} secure, {integer} of the integer model, {real} in real numbers. {} training and {} \
+            "{} cells: {secure} secure, {integer} integer, {real} real. {} training and {} \
              test rows, batch {}, rate {}, momentum {}, \
              eps {}, hidden layers of {} units. Accuracy has a binomial standard error of {:.2} points at 97 %.",
             cells.len(),
@@ -123,7 +123,7 @@ fn accuracy(out: &mut String, all: &[Compared]) {
         out,
         "Test accuracy in % after 5 / 10 / 15 / 20 epochs, the mean of the seeds; ± is the standard deviation of a \
          run, pooled over the four. *Ours* is the \
-         secure side, seed by seed, or the integer model where no secure cell is finished. A difference is bold where \
+         secure side, seed by seed, or the integer side where no secure cell is finished. A difference is bold where \
          it exceeds twice its standard error, \
          which comes from our seeds and the paper's single run; with one seed there is none. ⊥ is the paper's sign for \
          divergence even with the smallest \
@@ -269,7 +269,7 @@ fn readings(out: &mut String, cells: &[Cell]) {
          accuracy below 1.1 / classes or a batch \
          loss above 100, a restart using up an epoch of the 20. relu-grad-code takes the reciprocal of the sum first \
          and multiplies then, as that code does, \
-         on the integer model. A rate trains if it lasts all 20 epochs at no less than twice chance, without losing \
+         on the integer side. A rate trains if it lasts all 20 epochs at no less than twice chance, without losing \
          half of its best accuracy; in (c), if \
          epoch 20 belongs to an attempt that goes on.",
     );

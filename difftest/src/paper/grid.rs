@@ -1,7 +1,7 @@
 //! Which cells there are, and running those that are missing.
 
 use super::cell::{Cell, Id, Setup, Side};
-use super::side::Data;
+use super::data::Data;
 use super::store::Store;
 use super::time_cell::Configuration;
 use super::train::{self, Event};
@@ -19,7 +19,7 @@ pub struct Grid {
     pub layers: Vec<usize>,
     /// Heads.
     pub heads: Vec<Head>,
-    /// Whether relu-grad is trained in the order of the published code as well, by the integer model.
+    /// Whether relu-grad is trained in the order of the published code as well, by the integer side.
     pub published: bool,
     /// Roundings; cells in real numbers have none and occur once.
     pub roundings: Vec<Rounding>,

@@ -1,8 +1,8 @@
 //! What the paper's published code does where it differs from the paper's formulas.
 //!
 //! Source: the repository csiro-mlai/mnist-mpc, whose first release builds MP-SPDZ at commit 15d179a1 (November 2020);
-//! `Compiler/ml.py` there. Since July 2021 it builds commit 99c0549e, whose limit is 1.2 instead of [`OF_CHANCE`]; the
-//! rest of what is described here is unchanged there.
+//! `Compiler/ml.py` there. Since July 2021 it builds commit 99c0549e, whose limit is 1.2 instead of
+//! [1.1](crate::run::restart::OF_CHANCE); the rest of what is described here is unchanged there.
 //!
 //! *Restarts.* Training starts at rate 0.01. After an epoch with a batch loss above 100, or fewer test rows right than
 //! 1.1 / classes of them, the rate is halved and training starts again from other weights; the epoch counts towards
@@ -18,9 +18,6 @@ use reference::fixed::divide::reciprocal;
 use reference::fixed::heads::{Gradient, Rows, Truth};
 use reference::fixed::truncate::trunc;
 use reference::fixed::{Arithmetic, ModelError, Probe, Unreduced};
-
-/// Accuracy that counts as divergence in the published code, as a multiple of chance.
-pub const OF_CHANCE: f64 = 1.1;
 
 /// ReLU(x) (1 / S) - y, the reciprocal first. Where S = 0 each product is 0, whatever the reciprocal is.
 ///
@@ -41,7 +38,7 @@ pub fn relu_grad(a: &mut Arithmetic, x: Rows, _probe: Probe) -> Result<Gradient,
 
 /// A cell's attempts as one run of the published code, which counts the epochs of failed rates.
 ///
-/// Attempts here start from the same weights, the code's from new ones. The integer model ends an attempt at the first
+/// Attempts here start from the same weights, the code's from new ones. The integer side ends an attempt at the first
 /// operand out of range, in an epoch which counts as a whole one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run<'a> {

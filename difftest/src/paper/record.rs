@@ -268,21 +268,21 @@ mod tests {
         secure.attempts.push(cell("secure-softmax-l2-prob-s1-e3", &[0.9, 0.95, 0.96]).attempts.remove(0));
         let cost = secure.cost.get_or_insert_default();
         (cost.steps, cost.bytes) = (3, 1 << 40);
-        let mut model = cell("integer-softmax-l2-prob-s1-e3", &[0.9, 0.95, 0.96]);
-        for (epoch, e) in model.attempts[0].epochs.iter_mut().enumerate() {
+        let mut integer = cell("integer-softmax-l2-prob-s1-e3", &[0.9, 0.95, 0.96]);
+        for (epoch, e) in integer.attempts[0].epochs.iter_mut().enumerate() {
             e.largest_gradient = Some(1.0 / 3.0);
             e.dead_units = vec![epoch, 2];
             let near = Nearness { error: 1.5, bound: 2.5, closest: 0.6, outside: 0 };
             e.nearness = [("logits".to_owned(), near), ("layer1/dW".to_owned(), near)].into();
         }
         // The range was left: nothing is proven, and the epochs have different fields.
-        let mut left = model.clone();
+        let mut left = integer.clone();
         left.id.seed = 2;
         left.attempts[0].epochs[2].nearness.clear();
         left.attempts[0].violations.insert("head/sum".into(), 3);
         left.drift = vec![0.25, 0.5];
         let real = cell("real-softmax-l2-s1-e3", &[0.9, 0.95, 0.96]);
-        vec![secure, model, left, real]
+        vec![secure, integer, left, real]
     }
 
     #[test]
@@ -326,15 +326,15 @@ mod tests {
 
     #[test]
     fn twenty_epochs_of_the_grid_are_a_few_hundred_kilobytes() {
-        let mut model = cells().remove(1);
-        model.attempts[0] = cell("integer-softmax-l3-prob-s1-e20", &[0.912_34; 20]).attempts.remove(0);
-        for e in &mut model.attempts[0].epochs {
+        let mut integer = cells().remove(1);
+        integer.attempts[0] = cell("integer-softmax-l3-prob-s1-e20", &[0.912_34; 20]).attempts.remove(0);
+        for e in &mut integer.attempts[0].epochs {
             (e.seconds, e.loss, e.largest_logit) = (12.345_678, Some(0.123_456_789), Some(23.456_789));
             let near = Nearness { error: 1.234_567_8, bound: 23.456_789, closest: 0.123_456_78, outside: 0 };
             e.nearness =
                 ["logits", "head_gradient", "layer1/dW", "layer2/dW", "layer3/dW"].map(|t| (t.into(), near)).into();
         }
-        let text = Record::new(&Finished::new(&model.setup.clone(), &vec![model; 75])).json().unwrap();
+        let text = Record::new(&Finished::new(&integer.setup.clone(), &vec![integer; 75])).json().unwrap();
         assert!(text.len() < 400_000, "{} bytes", text.len());
     }
 

@@ -58,7 +58,7 @@ pub struct Drift {
     pub accuracy: f64,
 }
 
-/// Error of the integer model against real numbers beside its bound, in one step from the weights at the end of an
+/// Error of the integer side against real numbers beside its bound, in one step from the weights at the end of an
 /// epoch; first attempts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Near {

@@ -37,7 +37,7 @@ pub struct Rate {
     pub largest_weight: Option<f64>,
     /// First step after which a logit was seen beyond the fixed-point range.
     pub logits_leave: Option<usize>,
-    /// Operands of the integer model out of range in the step that ended it.
+    /// Operands of the integer side out of range in the step that ended it.
     pub violations: u64,
     /// Dead units of each hidden layer in its last epoch.
     pub dead_units: Vec<usize>,

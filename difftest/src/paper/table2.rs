@@ -1,5 +1,5 @@
 //! Table 2 of the paper: what each head uses, taken from a real step of the three parties, and whether it is
-//! differentiable and the gradient of a known loss, tried numerically on the f64 side.
+//! differentiable and the gradient of a known loss, tried numerically on the real side.
 //!
 //! * *Uses.* One recorded step of one layer (which has no ReLU of its own) with probabilistic rounding, where only
 //!   comparisons run the carry tree `adder`. Division and exponential are known by the names of their truncations.

@@ -4,21 +4,19 @@
 //! again at half the learning rate. Here every attempt starts from the same weights and sees the same batches, so that
 //! only the rate differs, and may use all epochs. The rate is halved until fixed point cannot represent it, or
 //! `restarts` times. No loss is opened on the secure side: there accuracy alone decides. A loss is the mean over the
-//! rows whose loss is finite. The integer model also ends an attempt at the first operand out of range.
+//! rows whose loss is finite. The integer side also ends an attempt at the first operand out of range.
 
 use super::cell::{Attempt, Cell, Cost, Epoch, Id, SCHEMA, Setup, Side};
+use super::data::Data;
 use super::machine::{self, Machine};
-use super::side::{Data, Look, start};
+use super::observed::Observed;
 use super::sketch::sketch;
+use super::trainee::Trainee;
 use crate::chance::Chance;
 use crate::error::{ConfigError, Error};
+use crate::run::restart::{LARGEST_LOSS, Rule, halved};
 use reference::spec::TrainSpec;
-
-/// A batch loss that counts as divergence.
-pub const LARGEST_LOSS: f64 = 100.0;
-
-/// Accuracy that counts as divergence, as a multiple of chance: 11 % for ten classes.
-pub const OF_CHANCE: f64 = 1.1;
+use std::collections::BTreeMap;
 
 /// Epochs of a secure attempt that real numbers repeat in turn for its time.
 pub const PAIRED: usize = 5;
@@ -54,11 +52,9 @@ pub fn run(id: &Id, setup: &Setup, data: &Data, tell: &dyn Fn(Event)) -> Result<
         if !ended || id.rate.is_some() || attempts.len() > setup.restarts {
             break;
         }
-        match setup.spec(id, spec.sgd.learning_rate / 2.0) {
-            Ok(halved) => spec = halved,
-            // Below this, the rate rounds to 0.
-            Err(_) => break,
-        }
+        // Below the smallest rate, it rounds to 0.
+        let Some(next) = halved(&spec) else { break };
+        spec = next;
         tell(Event::Again(steps));
     }
     let (id, setup, machine, program) = (id.clone(), setup.clone(), Machine::here(), machine::program());
@@ -73,42 +69,42 @@ fn attempt(
     cost: &mut Option<Cost>,
     tell: &dyn Fn(Event),
 ) -> Result<Attempt, Error> {
-    let mut side = start(id, spec, data)?;
-    let mut look = Look::new(id, spec);
+    let mut side = Trainee::start(id, spec, data)?;
+    let mut seen = Observed::new(id, spec);
     let (mut epochs, mut ended) = (Vec::new(), None);
     while epochs.len() < id.epochs && ended.is_none() {
         let batches = reference::batches::epoch(setup.train_rows, setup.batch, id.seed, epochs.len() as u64);
         // Pieces, so that progress moves within an epoch.
         for piece in batches.chunks(batches.len().div_ceil(16)) {
-            side.train(piece, &mut look)?;
+            side.train(piece, &mut seen)?;
             tell(Event::Done(piece.len()));
-            if look.left_range.is_some() {
+            if seen.left_range.is_some() {
                 break;
             }
         }
         let layers = side.weights()?;
         if id.side == Side::Secure {
-            look.weights(&layers, data.test());
+            seen.opened(&layers, data.test_pixels());
         }
         let plain_seconds = if epochs.len() < PAIRED { side.plain_seconds(&batches)? } else { None };
         let epoch = Epoch {
             correct: side.correct()?,
             plain_seconds,
-            nearness: side.nearness(&batches[0])?,
+            nearness: if seen.left_range.is_none() { side.nearness(&batches[0])? } else { BTreeMap::new() },
             sketch: sketch(layers.iter().flat_map(|l| l.weights.iter().chain(&l.bias))),
-            ..look.take_epoch()
+            ..seen.take_epoch()
         };
-        ended = diverged(&epoch, setup, look.left_range.as_deref());
+        ended = diverged(&epoch, setup, seen.left_range.as_deref());
         epochs.push(epoch);
     }
-    if let Some(more) = side.cost()? {
-        add(cost.get_or_insert_default(), &more);
+    if let Some(more) = side.cost() {
+        add(cost.get_or_insert_default(), more);
     }
     let accuracy = epochs.last().map_or(0.0, |e| e.accuracy(setup));
     // Attempts are whole epochs, so nothing is too short or too small to judge.
     let chance = Chance { rows: usize::MAX, ..data.chance() };
-    let verdict = look.watch().verdict(accuracy, &chance, usize::MAX, 1);
-    let Look { logits_leave, violations, .. } = look;
+    let verdict = seen.evidence().verdict(accuracy, &chance, usize::MAX, 1);
+    let Observed { logits_leave, violations, .. } = seen;
     Ok(Attempt { learning_rate: spec.sgd.learning_rate, epochs, verdict, ended, logits_leave, violations })
 }
 
@@ -117,12 +113,14 @@ fn diverged(epoch: &Epoch, setup: &Setup, left_range: Option<&str>) -> Option<St
     if let Some(at) = left_range {
         return Some(format!("an operand left its range: {at}"));
     }
-    if let Some(loss) = epoch.largest_batch_loss.filter(|&l| l > LARGEST_LOSS) {
+    let rule = Rule::published(setup.classes);
+    if let Some(loss) = epoch.largest_batch_loss.filter(|l| rule.loss(*l)) {
         let loss = if loss == f64::MAX { "not finite".into() } else { format!("{loss:.1}") };
         return Some(format!("batch loss {loss}, above {LARGEST_LOSS}"));
     }
-    let (accuracy, least) = (epoch.accuracy(setup), OF_CHANCE / setup.classes as f64);
-    (accuracy < least).then(|| format!("accuracy {:.2} %, below {:.0} %", 100.0 * accuracy, 100.0 * least))
+    let accuracy = epoch.accuracy(setup);
+    let (found, least) = (100.0 * accuracy, 100.0 * rule.level);
+    rule.accuracy(accuracy).then(|| format!("accuracy {found:.2} %, below {least:.0} %"))
 }
 
 fn add(cost: &mut Cost, more: &Cost) {
@@ -188,10 +186,10 @@ mod tests {
             assert_eq!(cost.map(|c| c.steps), (cell.id.side == Side::Secure).then_some(12));
             assert!(cost.is_none_or(|c| c.rounds > 12 && c.by_protocol["truncate"].bytes > 0));
         }
-        // Nearest rounding has no coins: secure and model are the same computation; f64 is near.
-        let [secure, model, real] = cells.each_ref().map(|c| &c.last().epochs[2]);
-        assert_eq!((secure.correct, &secure.sketch), (model.correct, &model.sketch));
-        assert!(distance(&model.sketch, &real.sketch, 784 * 16 + 16 + 170).unwrap() < 1e-3);
+        // Nearest rounding has no coins: secure and integer are the same computation; real is near.
+        let [secure, integer, real] = cells.each_ref().map(|c| &c.last().epochs[2]);
+        assert_eq!((secure.correct, &secure.sketch), (integer.correct, &integer.sketch));
+        assert!(distance(&integer.sketch, &real.sketch, 784 * 16 + 16 + 170).unwrap() < 1e-3);
         assert!(real.loss.unwrap() < cells[2].last().epochs[0].loss.unwrap());
     }
 

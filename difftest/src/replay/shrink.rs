@@ -38,7 +38,7 @@ pub fn shrink<S: Opens>(
         }
         Ok(fails)
     };
-    let (mut rows, mut classes): (Vec<_>, Vec<_>) = ((0..file.batch()).collect(), (0..file.classes()).collect());
+    let (mut rows, mut classes): (Vec<_>, Vec<_>) = ((0..file.rows()).collect(), (0..file.classes()).collect());
     // Fewer classes may need fewer rows, and the other way round.
     loop {
         let before = (rows.len(), classes.len());

@@ -5,14 +5,11 @@ use crate::error::Error;
 use crate::generate;
 use crate::side::secure::Secure;
 use crate::side::{Batch, Side, Tensors};
-use crate::trace::{TraceFile, export};
+use crate::trace::{TraceFile, coins, export};
 use fixtures::Split;
 use ndarray::{Array1, Array2};
 use reference::fixed::{LayerUnits, Parameters};
 use reference::spec::{FixedSpec, Head, NetworkSpec, ProbePoint, Rounding, SgdSpec, TrainSpec};
-
-/// The engine's name in its own traces.
-pub const ENGINE: &str = "difftest secure";
 
 /// Trains `steps` steps on shares from initial weights by `seed`, and records each with all of its tensors.
 ///
@@ -100,7 +97,7 @@ fn run(
     batches: impl Iterator<Item = Batch>,
     insecure_seed: Option<u64>,
 ) -> Result<TraceFile, Error> {
-    let mut file = TraceFile::new(export::header(ENGINE, spec)?);
+    let mut file = TraceFile::new(export::header(export::ENGINE, spec)?);
     let mut side = Secure::start(spec.clone(), insecure_seed, true)?;
     side.load(&start)?;
     let mut run = Free::new(spec, batches);
@@ -108,6 +105,7 @@ fn run(
     for trace in run {
         let trace = trace?;
         file.record(trace.step, &start, &trace.batch, &trace.tested.tensors);
+        coins::write(&mut file, trace.step, &trace.coins);
         let layers = (1..=spec.network.layers()).map(|l| left(&trace.tested.tensors, l));
         let layers = layers.collect::<Option<_>>();
         start = Parameters { layers: layers.ok_or_else(|| secure::Error::misuse("a step without its parameters"))? };

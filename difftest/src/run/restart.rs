@@ -8,21 +8,54 @@ use crate::chance::Chance;
 use crate::check::Outcome;
 use crate::config::Config;
 use crate::run::free::Point;
+use reference::spec::TrainSpec;
 
 /// A loss beyond this is divergence.
-const LOSS: f64 = 100.0;
+pub const LARGEST_LOSS: f64 = 100.0;
+
+/// Accuracy below which a training diverged in the published code, as a multiple of 1 / classes.
+pub const OF_CHANCE: f64 = 1.1;
+
+/// What counts as divergence once an epoch is over.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rule {
+    /// Accuracy below this does, 0 to 1.
+    pub level: f64,
+}
+
+impl Rule {
+    /// By the shares of the labels.
+    pub fn of(chance: &Chance) -> Self {
+        Rule { level: chance.level() }
+    }
+
+    /// As the published code has it, whatever the shares of the labels are.
+    pub fn published(classes: usize) -> Self {
+        Rule { level: OF_CHANCE / classes as f64 }
+    }
+
+    /// Whether a finite loss does.
+    pub fn loss(&self, loss: f64) -> bool {
+        loss.is_finite() && loss > LARGEST_LOSS
+    }
+
+    /// Whether an accuracy does.
+    pub fn accuracy(&self, accuracy: f64) -> bool {
+        accuracy < self.level
+    }
+}
 
 /// Why the rule ends a run after `step` steps, if it does; `epoch` is the length of one.
 pub fn breaks(step: usize, epoch: usize, chance: &Chance, loss: Option<f64>, accuracy: f64) -> Option<String> {
     if step < epoch {
         return None;
     }
-    let level = chance.level();
-    if accuracy < level {
-        let (found, least) = (100.0 * accuracy, 100.0 * level);
+    let rule = Rule::of(chance);
+    if rule.accuracy(accuracy) {
+        let (found, least) = (100.0 * accuracy, 100.0 * rule.level);
         return Some(format!("step {step}: accuracy {found:.2} % is below {least:.1} % ({chance})"));
     }
-    let loss = loss.filter(|l| l.is_finite() && *l > LOSS)?;
+    let loss = loss.filter(|l| rule.loss(*l))?;
     Some(format!("step {step}: loss {loss:.1} exceeds 100"))
 }
 
@@ -36,9 +69,14 @@ pub fn reason(curve: &[Point], accuracy: f64, epoch: usize, chance: &Chance) -> 
 /// The run that replaces one that diverged: half the learning rate, the next seed. `None` if fixed point cannot
 /// represent the rate.
 pub fn next(config: &Config) -> Option<Config> {
-    let mut next = Config { seed: config.seed.wrapping_add(1), ..config.clone() };
-    next.spec.sgd.learning_rate /= 2.0;
-    next.spec.validate().is_ok().then_some(next)
+    Some(Config { seed: config.seed.wrapping_add(1), spec: halved(&config.spec)?, ..config.clone() })
+}
+
+/// The specification with half the learning rate; `None` if fixed point cannot represent the rate.
+pub fn halved(spec: &TrainSpec) -> Option<TrainSpec> {
+    let mut next = spec.clone();
+    next.sgd.learning_rate /= 2.0;
+    next.validate().is_ok().then_some(next)
 }
 
 /// The rule's own line among the checks: it holds unless every rate diverges. `ended` are the attempts that did, in

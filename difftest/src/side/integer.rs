@@ -3,14 +3,21 @@
 use super::{Batch, Opens, Probe, Shows, Side, Step, Tensors};
 use crate::error::Error;
 use ndarray::Array2;
-use reference::fixed::{Coins, Model as Fixed, Monitor, Parameters, Replayed, Tape};
+use reference::fixed::heads::{Gradient, Rows};
+use reference::fixed::{
+    Arithmetic, Coins, Model as Fixed, ModelError, Monitor, Parameters, Probe as See, Replayed, Tape,
+};
 use reference::spec::TrainSpec;
+
+/// A gradient of a head, (batch, classes) of logits at scale f, in place of the specified head's.
+pub type HeadGradient = fn(&mut Arithmetic, Rows, See) -> Result<Gradient, ModelError>;
 
 /// Plaintext training in integers, with the coins of a tape, or with its own.
 #[derive(Debug)]
 pub struct Integer {
     model: Fixed,
     own: Option<Coins>,
+    gradient: Option<HeadGradient>,
     shows: Shows,
     /// Range violations of the last step.
     pub violations: Monitor,
@@ -29,6 +36,7 @@ impl Integer {
         Ok(Integer {
             model: Fixed::new(spec)?,
             own: None,
+            gradient: None,
             shows: Shows::Everything,
             violations: Monitor::default(),
             unfinished: Tensors::new(),
@@ -47,6 +55,11 @@ impl Integer {
     /// An invalid specification.
     pub fn with_coins(spec: TrainSpec, coins: Coins) -> Result<Self, Error> {
         Ok(Integer { own: Some(coins), ..Self::replaying(spec)? })
+    }
+
+    /// Trains with this gradient instead of the specified head's.
+    pub fn with_gradient(self, gradient: HeadGradient) -> Self {
+        Integer { gradient: Some(gradient), ..self }
     }
 
     /// Changes which tensors its steps show.
@@ -77,7 +90,11 @@ impl Side for Integer {
         let coins = self.own.as_mut().unwrap_or(&mut replay);
         let mut probe = Probe::start(self.shows);
         let see = &mut |point, tensor: &Array2<i64>| probe.see(point, tensor);
-        let done = self.model.step(&batch.units, &batch.labels, coins, see);
+        let (x, labels) = (&batch.units, &batch.labels);
+        let done = match self.gradient {
+            Some(gradient) => self.model.step_with(x, labels, coins, see, &gradient),
+            None => self.model.step(x, labels, coins, see),
+        };
         let spent = probe.spent();
         self.violations = self.model.monitor_mut().take();
         self.replayed = match replay {
@@ -92,7 +109,11 @@ impl Side for Integer {
     }
 
     fn correct(&mut self, batch: &Batch) -> Result<usize, Error> {
-        let predicted = self.model.predict(&batch.units, &mut Coins::seeded(0))?;
-        Ok(predicted.iter().zip(&batch.labels).filter(|(p, l)| p == l).count())
+        // Evaluation has coins of its own, so that it does not change the training, and its violations are none of the
+        // training's.
+        let seen = self.model.monitor_mut().take();
+        let predicted = self.model.predict(&batch.units, &mut Coins::seeded(0));
+        *self.model.monitor_mut() = seen;
+        Ok(predicted?.iter().zip(&batch.labels).filter(|(p, l)| p == l).count())
     }
 }

@@ -8,8 +8,11 @@ use crate::bound::Errors;
 use crate::error::Error;
 use crate::side::{Batch, Tensors};
 use reference::fixed::Parameters;
-use reference::spec::{ProbePoint, Rounding, TrainSpec};
+use reference::spec::{NetworkSpec, ProbePoint, Rounding, SgdSpec, TrainSpec};
 use std::collections::BTreeMap;
+
+/// The secure engine's name in its own traces.
+pub const ENGINE: &str = "difftest secure";
 
 /// The header of a run of `engine` under `spec`, with the error bounds of the arithmetic as claims.
 ///
@@ -61,7 +64,47 @@ pub fn header(engine: &str, spec: &TrainSpec) -> Result<Header, Error> {
         scales,
         claims: Claims { exp: Some(exp), division: Some(division), log: None },
         recorded: None,
+        seed: None,
+        failures: Vec::new(),
     })
+}
+
+/// The specification that a header of this project's own arithmetic describes: [`header`] the other way round.
+///
+/// # Errors
+/// Names the field by which the header is that of another arithmetic, or breaks a limit of this one.
+pub fn spec(header: &Header) -> Result<TrainSpec, String> {
+    let other = |field: &str, must: &str| format!("header: {field} must be {must} for a step that is run again here");
+    if header.numbers != Numbers::Fixed || header.ring_bits != 64 {
+        return Err(other("numbers and ring_bits", "\"fixed\" and 64"));
+    }
+    if header.truncation != Truncation::DotProduct || header.update != Update::Fused {
+        return Err(other("truncation and update", "\"dot-product\" and \"fused\""));
+    }
+    let rounding = match header.rounding {
+        TraceRounding::Nearest => Rounding::Nearest,
+        TraceRounding::Probabilistic => Rounding::Probabilistic,
+        _ => return Err(other("rounding", "\"nearest\" or \"probabilistic\"")),
+    };
+    let fixed = header.fixed();
+    let velocity = header.scale("weight_velocity");
+    let spec = TrainSpec {
+        network: NetworkSpec { widths: header.widths.clone() },
+        head: header.head.ok_or_else(|| other("head", "there"))?,
+        epsilon: header.epsilon,
+        rounding,
+        fixed,
+        sgd: SgdSpec {
+            learning_rate: header.learning_rate.ok_or_else(|| other("learning_rate", "there"))?,
+            momentum: header.momentum,
+            batch: header.batch,
+            extra_velocity_bits: velocity
+                .checked_sub(fixed.fraction_bits)
+                .ok_or_else(|| other("the scale of velocities", "fraction_bits or more"))?,
+        },
+    };
+    spec.validate().map_err(|e| format!("header: {e}"))?;
+    Ok(spec)
 }
 
 impl TraceFile {

@@ -3,13 +3,17 @@
 use super::header::Header;
 use super::tensor::Tensor;
 use super::{npz, safetensors};
-use crate::error::{Error, FileKind, Malformed};
+use crate::error::{Error, FileKind, Malformed, OutputError};
 use crate::output;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The most bytes of a trace that are read, unpacked.
 pub const LIMIT: u64 = 4 << 30;
+
+/// Where a file of JSON stands in the place of a trace. Older versions saved steps so.
+const OLD_STEP: &str = "it is JSON; traces and saved steps are .npz or .safetensors: run the command that saved it \
+    again, with --save-step N FILE.npz";
 
 /// A trace in memory.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,11 +43,25 @@ impl TraceFile {
     /// # Errors
     /// One line that says what is wrong.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+        if is_json(bytes) {
+            return Err(OLD_STEP.into());
+        }
         let (header, tensors) =
             if bytes.starts_with(b"PK") { npz::read(bytes, LIMIT)? } else { safetensors::read(bytes)? };
         let trace = TraceFile { header: Header::parse(&header)?, tensors };
         trace.check_names()?;
         Ok(trace)
+    }
+
+    /// Refuses a name that promises another format than a trace has.
+    ///
+    /// # Errors
+    /// Says which names there are.
+    pub fn check_name(path: &Path) -> Result<(), Error> {
+        match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("json")) {
+            true => Err(OutputError::NoJson(path.into()).into()),
+            false => Ok(()),
+        }
     }
 
     /// Writes a file: `.safetensors` by its name, `.npz` otherwise.
@@ -106,8 +124,7 @@ impl TraceFile {
                 l.parse::<usize>().is_ok_and(|l| l >= 1 && l < self.header.widths.len()) && LAYER.contains(&what)
             })
         };
-        name.starts_with("extra/")
-            || name.starts_with("coins/")
+        ["extra/", "coins/", "wraps/"].iter().any(|prefix| name.starts_with(prefix))
             || STEP.contains(&name)
             || parameter(name)
             || name.strip_prefix("start/").is_some_and(|rest| {
@@ -156,6 +173,12 @@ pub const BLOCKS: [(&str, &[&str]); 6] = [
     ("divide", &["x", "y", "result"]),
     ("log", &["x", "result"]),
 ];
+
+/// Whether bytes begin as a JSON object does. A .safetensors file begins with a length, whose highest bytes are 0.
+fn is_json(bytes: &[u8]) -> bool {
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    text.trim_ascii_start().starts_with(b"{") && !bytes.iter().take(8).any(|&b| b == 0)
+}
 
 fn step_of(name: &str) -> Option<usize> {
     name.strip_prefix("step/")?.split_once('/')?.0.parse().ok()

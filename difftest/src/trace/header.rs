@@ -172,6 +172,12 @@ pub struct Header {
     /// How the trace was recorded: commands, versions of what was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<String>,
+    /// Seed of the batches and the initial weights of a run of `difftest`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// The failed checks for which a step was saved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<String>,
 }
 
 fn one() -> usize {

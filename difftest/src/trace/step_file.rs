@@ -1,60 +1,32 @@
-//! One training step as a file that anybody can run again, anywhere (`--save-step`, `--save-failure`).
+//! One training step of a trace as a value that can be run again, anywhere (`--save-step`, `--save-failure`, `replay`).
 //!
-//! The file is JSON. It holds what the step started from (specification, rows, labels, opened parameters), the coins
-//! that the parties drew, and the failures for which it was written. Integers are units.
+//! The file is a trace as any other: header, starting parameters, batch, what the tested side computed, and its coins.
+//! So `difftest check` judges a saved step, and `difftest replay` runs a step of an exported trace.
 
-use super::Trace;
+use super::export::{self, ENGINE};
+use super::file::TraceFile;
+use super::tensor::Values;
+use super::{Trace, coins};
 use crate::compare::real;
 use crate::config::Config;
 use crate::error::{Error, FileKind, Malformed};
-use crate::input;
-use crate::side::Batch;
-use ndarray::{Array1, Array2};
-use reference::fixed::{LayerUnits, Parameters, Rounded, Tape};
+use crate::side::{Batch, SIDES, Tensors};
+use ndarray::{Array2, Axis};
+use reference::fixed::{LayerUnits, Parameters, Tape};
 use reference::spec::TrainSpec;
-use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-
-/// Version of the file: raised when a field changes its meaning or goes away.
-const SCHEMA: u32 = 1;
 
 /// Steps of the longest run.
 const MOST_STEPS: usize = 1 << 31;
 
-/// The largest file that is read.
-const MAX_BYTES: u64 = 1 << 30;
-
-/// Opened parameters of a layer, row-major units.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Layer {
-    weights: Vec<i64>,
-    bias: Vec<i64>,
-    weight_velocity: Vec<i64>,
-    bias_velocity: Vec<i64>,
-}
-
-/// The recorded rounding of one truncation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Truncation {
-    name: String,
-    /// Number of coins; 0 under nearest rounding.
-    elements: usize,
-    /// The coins, 8 a byte, lowest bit first, in hexadecimal digits.
-    coins: String,
-    /// (index, e) where the operand was out of range and wrapped.
-    wraps: Vec<(usize, i8)>,
-}
-
 /// One training step. Integers are units.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct StepFile {
-    schema: u32,
+    /// The engine that took the step, in the words of a trace's header.
+    pub engine: String,
     /// The command that ran the step.
     pub command: String,
-    /// Which step of it.
+    /// Number of the step in its run, from 0.
     pub step: usize,
     /// Seed of its batches and initial weights.
     pub seed: u64,
@@ -62,217 +34,198 @@ pub struct StepFile {
     pub failures: Vec<String>,
     /// What is trained.
     pub spec: TrainSpec,
-    /// The data, one list a row, scale f.
-    rows: Vec<Vec<i64>>,
-    /// Class of each row.
-    pub labels: Vec<usize>,
-    layers: Vec<Layer>,
-    tape: Vec<Truncation>,
+    /// The opened parameters that the step started from.
+    pub start: Parameters,
+    /// The rows that were trained on.
+    pub batch: Batch,
+    /// The recorded coins.
+    pub coins: Tape,
+    /// What the tested side computed; empty in a part of a step, and in one that was read.
+    pub computed: Tensors<i64>,
     /// Where it was read from, or will be written to: what a failure names to repeat it.
-    #[serde(skip)]
     pub path: PathBuf,
 }
 
-fn pack(coins: &[bool]) -> String {
-    coins.chunks(8).map(|c| format!("{:02x}", c.iter().rev().fold(0u8, |b, &c| b << 1 | u8::from(c)))).collect()
-}
-
-fn unpack(hex: &str, elements: usize) -> Option<Vec<bool>> {
-    if hex.len() != 2 * elements.div_ceil(8) || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return None;
-    }
-    let bit = |i: usize| u8::from_str_radix(&hex[i / 8 * 2..][..2], 16).map(|byte| byte >> (i % 8) & 1 == 1).ok();
-    (0..elements).map(bit).collect()
-}
-
 impl StepFile {
-    /// The file of a step of a run; `None` for a step of a free run, which has no common start.
+    /// The step of a run; `None` for a step of a free run, which has no common start.
     pub fn new(config: &Config, trace: &Trace, failures: Vec<String>) -> Option<Self> {
-        let Trace { step, batch, coins, .. } = trace;
-        let parameters = &trace.start.as_ref()?.units;
-        let flat = |m: &Array2<i64>| m.iter().copied().collect();
-        let layer = |l: &LayerUnits| Layer {
-            weights: flat(&l.weights),
-            bias: l.bias.to_vec(),
-            weight_velocity: flat(&l.weight_velocity),
-            bias_velocity: l.bias_velocity.to_vec(),
-        };
-        let truncation = |(name, r): (&str, &Rounded)| Truncation {
-            name: name.into(),
-            elements: r.coins.len(),
-            coins: pack(&r.coins),
-            wraps: r.wraps.clone(),
-        };
+        let own = trace.tested_name == SIDES[2];
         Some(StepFile {
-            schema: SCHEMA,
+            engine: if own { ENGINE } else { trace.tested_name }.into(),
             command: config.command(&format!("--steps {}", config.steps)),
-            step: *step,
+            step: trace.step,
             seed: config.seed,
             failures,
             spec: config.spec.clone(),
-            rows: batch.units.rows().into_iter().map(|row| row.to_vec()).collect(),
-            labels: batch.labels.clone(),
-            layers: parameters.layers.iter().map(layer).collect(),
-            tape: coins.entries().map(truncation).collect(),
+            start: trace.start.as_ref()?.units.clone(),
+            batch: trace.batch.clone(),
+            coins: trace.coins.clone(),
+            computed: trace.tested.tensors.clone(),
             path: PathBuf::new(),
         })
     }
 
-    /// Reads a file and checks that it is a step of what it says.
+    /// The trace that has this step and no other.
+    ///
+    /// # Errors
+    /// Rates that cannot be encoded.
+    pub fn trace(&self) -> Result<TraceFile, Error> {
+        let mut header = export::header(&self.engine, &self.spec)?;
+        header.recorded = Some(self.command.clone());
+        header.seed = Some(self.seed);
+        header.failures.clone_from(&self.failures);
+        let mut trace = TraceFile::new(header);
+        trace.record(self.step, &self.start, &self.batch, &self.computed);
+        coins::write(&mut trace, self.step, &self.coins);
+        Ok(trace)
+    }
+
+    /// Writes the step as a trace.
+    ///
+    /// # Errors
+    /// Names the file that cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), Error> {
+        self.trace()?.write(path)
+    }
+
+    /// Reads step `step` of a trace, or its only one, and checks that it is a step of what the header says.
     ///
     /// # Errors
     /// One line naming the file and what is wrong with it.
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        Self::parse(path, &input::file(path, MAX_BYTES)?)
+    pub fn read(path: &Path, step: Option<usize>) -> Result<Self, Error> {
+        let trace = TraceFile::read(path)?;
+        let found = Self::of(&trace, step).map_err(|what| Malformed::new(FileKind::Step, path, what))?;
+        Ok(StepFile { path: path.into(), ..found })
     }
 
-    /// Reads the text of a file that is called `path`.
+    /// Step `step` of a trace, or its only one.
     ///
     /// # Errors
-    /// Those of [`read`](Self::read).
-    pub fn parse(path: &Path, text: &str) -> Result<Self, Error> {
-        let bad = |what: String| Error::from(Malformed::new(FileKind::Step, path, what));
-        let mut file: StepFile = serde_json::from_str(text)
-            .map_err(|e| bad(format!("{e}; expected a step written by --save-step or --save-failure")))?;
-        path.clone_into(&mut file.path);
-        if file.schema != SCHEMA {
-            return Err(bad(format!("has schema {}; this difftest reads {SCHEMA}", file.schema)));
-        }
-        file.spec.validate().map_err(|e| bad(e.to_string()))?;
-        if file.step > MOST_STEPS {
-            return Err(bad(format!("is step {} of its run; no run has more than {MOST_STEPS}", file.step)));
-        }
-        let (batch, inputs) = (file.spec.sgd.batch, file.spec.network.inputs());
-        if file.rows.len() != batch || file.labels.len() != batch {
-            return Err(bad(format!(
-                "has {} rows and {} labels; its batch is {batch}",
-                file.rows.len(),
-                file.labels.len()
-            )));
-        }
-        if let Some(row) = file.rows.iter().position(|r| r.len() != inputs) {
-            return Err(bad(format!("row {row} has {} values; the network takes {inputs}", file.rows[row].len())));
-        }
-        let classes = file.spec.network.classes();
-        if let Some(row) = file.labels.iter().position(|&l| l >= classes) {
-            return Err(bad(format!(
-                "label {} of row {row} names no class; labels are 0 to {}",
-                file.labels[row],
-                classes - 1
-            )));
-        }
-        file.parameters().map_err(bad)?;
-        file.tape().map_err(bad)?;
-        Ok(file)
-    }
-
-    /// Names the file and what is wrong with it.
-    pub fn refuse(&self, what: String) -> Malformed {
-        Malformed::new(FileKind::Step, &self.path, what)
-    }
-
-    /// Leaves out the last coin of a truncation.
-    #[cfg(test)]
-    pub fn forget_a_coin(&mut self, name: &str) {
-        self.tape.iter_mut().find(|t| t.name == name).expect("a truncation of the step").elements -= 1;
-    }
-
-    /// As it is written to a file.
-    pub fn json(&self) -> String {
-        serde_json::to_string(self).expect("strings, numbers and lists always have a JSON form")
-    }
-
-    /// The opened parameters that the step started from.
-    ///
-    /// # Errors
-    /// Names the list that has another length than the network asks for.
-    pub fn parameters(&self) -> Result<Parameters, String> {
-        let network = &self.spec.network;
-        if self.layers.len() != network.layers() {
-            return Err(format!("has {} layers; the network has {}", self.layers.len(), network.layers()));
-        }
-        let layer = |(l, layer): (usize, &Layer)| {
-            let (rows, columns) = network.shape(l);
-            let matrix = |name: &str, v: &Vec<i64>| {
-                Array2::from_shape_vec((rows, columns), v.clone())
-                    .map_err(|_| format!("layer{l}/{name} has {} values; it must have {}", v.len(), rows * columns))
-            };
-            let row = |name: &str, v: &Vec<i64>| match v.len() == columns {
-                true => Ok(Array1::from(v.clone())),
-                false => Err(format!("layer{l}/{name} has {} values; it must have {columns}", v.len())),
-            };
-            Ok(LayerUnits {
-                weights: matrix("weights", &layer.weights)?,
-                bias: row("bias", &layer.bias)?,
-                weight_velocity: matrix("weight_velocity", &layer.weight_velocity)?,
-                bias_velocity: row("bias_velocity", &layer.bias_velocity)?,
-            })
-        };
-        Ok(Parameters { layers: (1..).zip(&self.layers).map(layer).collect::<Result<_, String>>()? })
-    }
-
-    /// The recorded coins.
-    ///
-    /// # Errors
-    /// Names the truncation whose coins cannot be read.
-    pub fn tape(&self) -> Result<Tape, String> {
-        let mut tape = Tape::default();
-        for t in &self.tape {
-            let coins = unpack(&t.coins, t.elements).ok_or_else(|| {
-                format!(
-                    "truncation {}: {} coins need {} hexadecimal digits",
-                    t.name,
-                    t.elements,
-                    2 * t.elements.div_ceil(8)
-                )
-            })?;
-            tape.push(&t.name, Rounded { coins, wraps: t.wraps.clone() });
-        }
-        Ok(tape)
+    /// One line that says what is wrong.
+    pub fn of(trace: &TraceFile, step: Option<usize>) -> Result<Self, String> {
+        let (header, spec) = (&trace.header, export::spec(&trace.header)?);
+        let step = chosen(&trace.steps(), step)?;
+        let read = Reader { trace, step };
+        let (rows, inputs) = (spec.sgd.batch, spec.network.inputs());
+        let units = read.matrix("input", (rows, inputs))?;
+        let labels = labels(&read, &spec)?;
+        let layers = (1..=spec.network.layers()).map(|l| read.layer(l, spec.network.shape(l)));
+        Ok(StepFile {
+            engine: header.engine.clone(),
+            command: header.recorded.clone().unwrap_or_else(|| header.engine.clone()),
+            step,
+            seed: header.seed.unwrap_or(0),
+            failures: header.failures.clone(),
+            start: Parameters { layers: layers.collect::<Result<_, String>>()? },
+            batch: Batch { reals: units.mapv(|u| real(u, spec.fixed.fraction_bits)), units, labels },
+            coins: coins::read(trace, step)?,
+            computed: Tensors::new(),
+            path: PathBuf::new(),
+            spec,
+        })
     }
 
     /// The step on some of its rows and classes, both in order, without coins: theirs were for all. `None` if a row's
     /// label is not among the classes, or what is left cannot be trained.
     pub fn part(&self, rows: &[usize], classes: &[usize]) -> Option<StepFile> {
-        let label = |&r: &usize| classes.iter().position(|&c| c == self.labels[r]);
-        let columns = |v: &[i64]| -> Vec<i64> {
-            v.chunks(self.classes()).flat_map(|row| classes.iter().map(|&c| row[c])).collect()
-        };
-        let mut part = StepFile {
-            rows: rows.iter().map(|&r| self.rows[r].clone()).collect(),
+        let label = |&r: &usize| classes.iter().position(|&c| c == self.batch.labels[r]);
+        let batch = Batch {
+            units: self.batch.units.select(Axis(0), rows),
+            reals: self.batch.reals.select(Axis(0), rows),
             labels: rows.iter().map(label).collect::<Option<_>>()?,
-            tape: Vec::new(),
-            ..self.clone()
         };
+        let mut part = StepFile { batch, coins: Tape::default(), computed: Tensors::new(), ..self.clone() };
         *part.spec.network.widths.last_mut()? = classes.len();
-        let last = part.layers.last_mut()?;
-        for v in [&mut last.weights, &mut last.bias, &mut last.weight_velocity, &mut last.bias_velocity] {
-            *v = columns(v);
-        }
+        let last = part.start.layers.last_mut()?;
+        *last = LayerUnits {
+            weights: last.weights.select(Axis(1), classes),
+            bias: last.bias.select(Axis(0), classes),
+            weight_velocity: last.weight_velocity.select(Axis(1), classes),
+            bias_velocity: last.bias_velocity.select(Axis(0), classes),
+        };
         part.spec.sgd.batch = rows.len();
-        part.spec.sgd.learning_rate *= rows.len() as f64 / self.batch() as f64;
+        part.spec.sgd.learning_rate *= rows.len() as f64 / self.rows() as f64;
         part.spec.validate().is_ok().then_some(part)
     }
 
-    /// Classes of the step.
+    /// The number of classes.
     pub fn classes(&self) -> usize {
         self.spec.network.classes()
     }
 
-    /// Rows of the step.
-    pub fn batch(&self) -> usize {
-        self.rows.len()
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.batch.labels.len()
     }
 
     /// The run that a replay of the step is.
     pub fn config(&self) -> Config {
         Config { replayed: Some(self.path.clone()), ..Config::new(self.spec.clone(), self.step + 1, self.seed) }
     }
+}
 
-    /// The rows of the step.
-    pub fn rows(&self) -> Batch {
-        let (rows, inputs) = (self.rows.len(), self.spec.network.inputs());
-        let units = Array2::from_shape_fn((rows, inputs), |(i, j)| self.rows[i][j]);
-        Batch { reals: units.mapv(|u| real(u, self.spec.fixed.fraction_bits)), units, labels: self.labels.clone() }
+/// The step that was asked for, or the only one.
+fn chosen(steps: &[usize], asked: Option<usize>) -> Result<usize, String> {
+    let list = || steps.iter().take(8).map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let step = match (asked, steps) {
+        (_, []) => return Err("it has no step; a trace of blocks can only be checked".into()),
+        (None, &[step]) => step,
+        (None, _) => return Err(format!("it has {} steps ({}, ..); choose one with --step", steps.len(), list())),
+        (Some(step), _) if steps.contains(&step) => step,
+        (Some(step), _) => return Err(format!("it has no step {step}; it has {}", list())),
+    };
+    if step > MOST_STEPS {
+        return Err(format!("is step {step} of its run; no run has more than {MOST_STEPS}"));
+    }
+    Ok(step)
+}
+
+fn labels(read: &Reader, spec: &TrainSpec) -> Result<Vec<usize>, String> {
+    let classes = spec.network.classes();
+    let class = |(row, &l): (usize, &i64)| {
+        usize::try_from(l)
+            .ok()
+            .filter(|&l| l < classes)
+            .ok_or_else(|| format!("label {l} of row {row} names no class; labels are 0 to {}", classes - 1))
+    };
+    read.units("labels", &[spec.sgd.batch])?.iter().enumerate().map(class).collect()
+}
+
+/// Tensors of one step of a trace, which must be there, integers, and of the network's shape.
+struct Reader<'t> {
+    trace: &'t TraceFile,
+    step: usize,
+}
+
+impl Reader<'_> {
+    fn units(&self, name: &str, shape: &[usize]) -> Result<&[i64], String> {
+        let full = format!("step/{}/{name}", self.step);
+        let tensor = self.trace.tensors.get(&full).ok_or_else(|| format!("it lacks {full}, which a replay needs"))?;
+        let long = |shape: &[usize]| shape.iter().copied().filter(|&d| d != 1).collect::<Vec<_>>();
+        match &tensor.values {
+            Values::Units(_) if long(&tensor.shape) != long(shape) => {
+                Err(format!("{full} has shape {:?}; it must be {shape:?}", tensor.shape))
+            }
+            Values::Units(v) => Ok(v),
+            _ => Err(format!("{full} has reals; a replay needs integers in units")),
+        }
+    }
+
+    fn matrix(&self, name: &str, (rows, columns): (usize, usize)) -> Result<Array2<i64>, String> {
+        let units = self.units(name, &[rows, columns])?.to_vec();
+        Array2::from_shape_vec((rows, columns), units).map_err(|e| format!("{name}: {e}"))
+    }
+
+    fn layer(&self, l: usize, shape: (usize, usize)) -> Result<LayerUnits, String> {
+        let matrix = |what: &str| self.matrix(&format!("start/layer{l}/{what}"), shape);
+        let row = |what: &str| Ok(self.units(&format!("start/layer{l}/{what}"), &[shape.1])?.iter().copied().collect());
+        let bias: Result<_, String> = row("bias");
+        let bias_velocity: Result<_, String> = row("bias_velocity");
+        Ok(LayerUnits {
+            weights: matrix("weights")?,
+            bias: bias?,
+            weight_velocity: matrix("weight_velocity")?,
+            bias_velocity: bias_velocity?,
+        })
     }
 }

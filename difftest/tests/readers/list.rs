@@ -127,15 +127,16 @@ fn captured(head: Head, rounding: Rounding) -> Vec<u8> {
     let batch = Batch { reals: units.mapv(|u| u as f64 / 65536.0), units, labels: vec![0, 1, 2, 3] };
     let start = (0, generate::initial(&spec, 1).unwrap());
     let mut run = Lockstep::new(&spec, start, std::iter::once(batch), &mut side).unwrap();
-    StepFile::new(&config, &run.next().unwrap().unwrap(), vec![]).unwrap().json().into_bytes()
+    let file = StepFile::new(&config, &run.next().unwrap().unwrap(), vec![]).unwrap();
+    file.trace().unwrap().bytes(true).unwrap()
 }
 
 /// A file is read, and its step repeated by the two sides that need no parties.
 fn step_file() -> Reader {
     let good = Head::ALL.map(|head| captured(head, Rounding::Probabilistic));
     reader("step-file", good.to_vec(), |bytes| {
-        let file = StepFile::parse(Path::new(FILE), &text_of(bytes).map_err(|e| e.to_string())?);
-        said(file.and_then(|file| replay::recorded(&file)))
+        let file = StepFile::of(&TraceFile::parse(bytes)?, None)?;
+        said(replay::recorded(&file))
     })
 }
 

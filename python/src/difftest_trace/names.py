@@ -23,7 +23,7 @@ _BLOCKS = {
 
 def in_step(name: str, layers: int) -> bool:
     """Whether `name`, as it stands after `step/N/`, means something in a network of so many layers."""
-    if name in _STEP or name.startswith(("extra/", "coins/")):
+    if name in _STEP or name.startswith(("extra/", "coins/", "wraps/")):
         return True
     match = re.fullmatch(r"(start/)?layer([1-9][0-9]*)/(\w+)", name)
     if match is None or int(match.group(2)) > layers:

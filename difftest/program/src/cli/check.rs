@@ -14,6 +14,7 @@ use difftest::keeping::Keeping;
 use difftest::report::{self, Report};
 use difftest::run::{free, lockstep, restart};
 use difftest::side::secure::Secure;
+use difftest::trace::TraceFile;
 use difftest::trace::step_file::StepFile;
 use difftest::{checkpoint, output};
 use fixtures::Dataset;
@@ -67,10 +68,10 @@ pub struct Args {
     /// Also write the report as one self-contained HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write the first step with a failed check to a file that `difftest replay` runs again
+    /// Write the first step with a failed check as a trace (.npz or .safetensors), which `difftest replay` runs again
     #[arg(long, value_name = "FILE")]
     save_failure: Option<PathBuf>,
-    /// Write this step (from 0) of the run to such a file
+    /// Write this step (from 0) of the run as such a trace
     #[arg(long, num_args = 2, value_names = ["N", "FILE"])]
     save_step: Option<Vec<OsString>>,
     /// Print the cause of every difference by tensor: encoding, rounding, approximation, range, branch or protocol
@@ -214,7 +215,7 @@ fn lockstep(args: &Args, config: &Config, data: &Dataset) -> Result<(lockstep::F
     if let (Err(RunError::Protocol(what)), Some(path), Some(trace)) = (&run, &args.save_failure, &last)
         && let Some(file) = StepFile::new(config, trace, vec![what.to_string()])
     {
-        output::write(path, file.json().as_bytes())?;
+        file.write(path)?;
     }
     Ok((run?, step.into_iter().chain(failure).collect()))
 }
@@ -277,6 +278,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let outputs = || model.iter().chain(single.into_iter().flatten()).map(PathBuf::as_path);
     outputs().try_for_each(|output| output::check_output(Some(output)))?;
     output::check_distinct(outputs())?;
+    args.save_failure.iter().chain(&step).try_for_each(|path| TraceFile::check_name(path))?;
     args.config(None)?;
     crate::interrupt::listen();
     let data = config::data(args.training.data.as_deref())?;
@@ -311,7 +313,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let failures: Vec<_> = report.checks.iter().filter_map(|c| c.failure.clone()).collect();
     for (file, path) in &mut steps {
         file.failures.clone_from(&failures);
-        output::write(path, file.json().as_bytes())?;
+        file.write(path)?;
     }
     if let Some(path) = step.filter(|path| !steps.iter().any(|s| s.1 == *path)) {
         print(&format!("\n{} is not written: the run ended before that step\n", path.display()))?;

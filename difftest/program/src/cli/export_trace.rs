@@ -47,6 +47,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     }
     let Some(out) = &args.out else { return Ok(Verdict::Holds) };
     output::check_output(Some(out))?;
+    TraceFile::check_name(out)?;
     let _planted = args.fault.as_deref().map(plant).transpose()?;
     trace(&args)?.write(out)?;
     Ok(Verdict::Holds)

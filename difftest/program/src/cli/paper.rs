@@ -5,9 +5,9 @@ use crate::error::{Error, FlagError};
 use difftest::config;
 use difftest::error::CellError;
 use difftest::paper::cell::{Cell, Id, MOST_LAYERS, Setup, Side};
+use difftest::paper::data::Data;
 use difftest::paper::grid::{self, Grid, weight};
 use difftest::paper::record::Record;
-use difftest::paper::side::Data;
 use difftest::paper::store::Store;
 use difftest::paper::time_cell::{self, TimeCell};
 use difftest::paper::train::Event;
@@ -102,7 +102,7 @@ struct Run {
     #[arg(long, value_delimiter = ',', value_parser = one_of(&Side::ALL, Side::name),
         default_value = "secure,integer,real")]
     sides: Vec<Side>,
-    /// Seeds of batches and initial weights, and of the integer model's coins
+    /// Seeds of batches and initial weights, and of the integer side's coins
     #[arg(long, value_delimiter = ',', default_value = "1")]
     seeds: Vec<u64>,
     /// Also train relu-grad-code on the integer side: relu-grad in the order of the paper's published code, the

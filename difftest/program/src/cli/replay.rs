@@ -7,6 +7,7 @@ use difftest::output;
 use difftest::replay::{self, shrink::shrink};
 use difftest::side::secure::Secure;
 use difftest::terminal::{line, quoted};
+use difftest::trace::TraceFile;
 use difftest::trace::step_file::StepFile;
 use reference::spec::TrainSpec;
 use std::fmt::Write;
@@ -15,8 +16,11 @@ use std::path::PathBuf;
 /// Flags of `difftest replay`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A step written by --save-step or --save-failure
+    /// A trace with a step of this project's arithmetic: written by --save-step, --save-failure or `export-trace`
     file: PathBuf,
+    /// Which step of it, where it has several
+    #[arg(long, value_name = "N")]
+    step: Option<usize>,
     /// Write the step on the fewest rows and classes that still fail, if it fails
     #[arg(long, value_name = "FILE")]
     shrink: Option<PathBuf>,
@@ -42,14 +46,15 @@ fn list(out: &mut String, title: &str, checks: &[Outcome]) {
 /// A file that is no recorded step, a side that cannot go on, a file that cannot be written.
 pub fn run(args: Args) -> Result<Verdict, Error> {
     output::check_output(args.shrink.as_deref())?;
-    let mut file = StepFile::read(&args.file)?;
+    args.shrink.as_deref().map_or(Ok(()), TraceFile::check_name)?;
+    let mut file = StepFile::read(&args.file, args.step)?;
     let mut out = format!(
         "step {} of {}: {}, {} rounding, {} rows, {} classes\n",
         file.step,
         line(&file.command),
         file.spec.head,
         file.spec.rounding,
-        file.batch(),
+        file.rows(),
         file.classes()
     );
     if args.insecure_seed.is_some() {
@@ -78,12 +83,12 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         if failed {
             file.path.clone_from(path);
             let small = shrink(&file, &fresh, &mut start)?;
-            output::write(path, small.json().as_bytes())?;
+            small.write(path)?;
             let _ = writeln!(
                 out,
                 "\n{} of {} rows and {} of {} classes still fail: {}",
-                small.batch(),
-                file.batch(),
+                small.rows(),
+                file.rows(),
                 small.classes(),
                 file.classes(),
                 path.display()

@@ -289,6 +289,147 @@ fn heads() {
     });
 }
 
+#[test]
+fn halves_that_go_down() {
+    let mut trace = truncations(|_, _| false);
+    trace.header.rounding = TraceRounding::Nearest;
+    trace.header.ties_up = true;
+    change(&mut trace, "block/truncate/mine/x", |i, _| 4 * i as i64);
+    let x = units(&trace, "block/truncate/mine/x").to_vec();
+    put(&mut trace, "block/truncate/mine/result", x.iter().map(|v| (v + 8) >> 4).collect());
+    assert!(judge(&trace).unwrap().holds(false), "{:?}", judge(&trace).unwrap().checks);
+    put(&mut trace, "block/truncate/mine/result", x.iter().map(|v| (v + 7) >> 4).collect());
+    named(&trace, "block/truncate/mine/result", "ties down");
+}
+
+#[test]
+fn comparisons() {
+    let relu = |x: i64| x.max(0);
+    // The bit below the top one of 18 bits: exactly what is 2^16 units or more in size is decided the other way.
+    of_head(Head::ReluGrad, "head/positive", "sign from a lower bit", |x, _, i, j| {
+        let v = x[i * 5 + j];
+        if v >= 1 << 16 || v < -(1 << 16) { v - relu(v) } else { relu(v) }
+    });
+    of_head(Head::ReluGrad, "head/positive", "wrong comparison", |x, _, i, j| {
+        let v = x[i * 5 + j];
+        if (i * 7 + j) % 6 == 0 { v - relu(v) } else { relu(v) }
+    });
+    let spec = spec(Head::Softmax, Nearest, 2);
+    let mut trace = testing::record(&spec, 1, 4);
+    // An engine goes on with what it has: later tensors would be right by themselves.
+    trace
+        .tensors
+        .retain(|name, _| ["/start/", "/input", "/layer1/pre", "/layer1/activation"].iter().any(|n| name.contains(n)));
+    trace.tensors.remove("step/0/layer1/activation_gradient");
+    let z = units(&trace, "step/0/layer1/pre_activation").to_vec();
+    change(&mut trace, "step/0/layer1/activation", |i, v| if i % 4 == 1 { z[i] - v } else { v });
+    named(&trace, "layer1/activation", "wrong comparison");
+}
+
+#[test]
+fn thresholds_of_what_is_summed() {
+    let keep =
+        |from: i64| move |x: &[i64], _: &[i64], i: usize, j: usize| if x[i * 5 + j] >= from { x[i * 5 + j] } else { 0 };
+    of_head(Head::ReluProb, "head/positive", "threshold of another head", keep(6554));
+    // Logits of a few units in all classes but the first.
+    let spec = wide(Head::ReluProbCut, Nearest);
+    let mut trace = testing::record_batches(&spec, 9, |start, rng| {
+        start.layers[0].weights.mapv_inplace(|w| w / 2048);
+        start.layers[0].bias.mapv_inplace(|b| b / 2048);
+        start.layers[0].bias[0] = 20_000;
+        batch(&spec, rng)
+    });
+    let x = units(&trace, "step/0/logits").to_vec();
+    assert!(x.iter().any(|x| (1..27).contains(x)) && x.iter().any(|x| (27..6554).contains(x)));
+    change(&mut trace, "step/0/head/positive", |i, _| if x[i] >= 27 { x[i] } else { 0 });
+    named(&trace, "head/positive", "threshold scale");
+}
+
+#[test]
+fn exponentials() {
+    let exp = |x: &[i64], i: usize, j: usize| {
+        let max = *x[i * 5..][..5].iter().max().unwrap();
+        ((x[i * 5 + j] - max) as f64 / 65536.0).exp()
+    };
+    of_head(Head::Softmax, "head/exp", "coefficient of exp", |x, _, i, j| {
+        let y = exp(x, i, j).log2();
+        let term = 0.002 * (y - y.floor()).powi(4) * y.floor().exp2();
+        ((exp(x, i, j) + term) * 65536.0).round() as i64
+    });
+    of_head(Head::Softmax, "head/exp", "no maximum", |x, _, i, j| {
+        let v = x[i * 5 + j];
+        if v <= 0 { ((v as f64 / 65536.0).exp() * 65536.0).round() as i64 } else { 77 * v % 100_003 }
+    });
+    of_head(Head::Softmax, "head/maximum", "maximum of another set", |x, _, i, _| {
+        *x[i * 5..][..4].iter().max().unwrap()
+    });
+}
+
+#[test]
+fn shares_that_do_not_add_up() {
+    let mut trace = testing::record(&wide(Head::Softmax, Nearest), 1, 3);
+    let mut rng = ChaCha12Rng::seed_from_u64(8);
+    let random: Vec<i64> = (0..320).map(|_| rng.random::<i64>() >> 16).collect();
+    let clean = trace.clone();
+    change(&mut trace, "step/0/logits", |i, v| if i % 3 == 0 { random[i] } else { v });
+    named(&trace, "logits", "random in the ring");
+    // Spread over the number format is another matter.
+    trace = clean;
+    change(&mut trace, "step/0/logits", |i, _| random[i] >> 20);
+    named(&trace, "logits", "unknown");
+}
+
+#[test]
+fn carries_of_a_truncation() {
+    let mut trace = testing::record(&wide(Head::Softmax, Nearest), 1, 3);
+    change(&mut trace, "step/0/logits", |i, v| v + [1, 0, -1, 0][i % 4]);
+    named(&trace, "logits", "wrong carry");
+}
+
+#[test]
+fn powers_of_two_in_exponentials() {
+    let exp = |x: &[i64], i: usize, j: usize| {
+        let max = *x[i * 5..][..5].iter().max().unwrap();
+        (((x[i * 5 + j] - max) as f64 / 65536.0).exp() * 65536.0).round() as i64
+    };
+    of_head(Head::Softmax, "head/exp", "wrong exponent", |x, _, i, j| {
+        let right = exp(x, i, j);
+        if right == 65536 { right } else { right >> [0, 4, 8][(i + j) % 3] }
+    });
+    of_head(Head::Softmax, "head/exp", "bit is not a bit", |x, _, i, j| {
+        exp(x, i, j) * [1, -1, 3, -3, 0][(3 * i + j) % 5]
+    });
+    // The same for the same argument, as rows that are the same have.
+    let spec = wide(Head::Softmax, Nearest);
+    let mut trace = testing::record_batches(&spec, 4, |_, rng| {
+        let mut batch = batch(&spec, rng);
+        for row in 32..64 {
+            let (units, reals) = (batch.units.row(row - 32).to_owned(), batch.reals.row(row - 32).to_owned());
+            batch.units.row_mut(row).assign(&units);
+            batch.reals.row_mut(row).assign(&reals);
+        }
+        batch
+    });
+    let x = units(&trace, "step/0/logits").to_vec();
+    change(&mut trace, "step/0/head/exp", |i, _| {
+        let max = x[i / 5 * 5..][..5].iter().max().unwrap();
+        (x[i] - max).wrapping_mul(7919) % 400_003 - 119_750
+    });
+    named(&trace, "head/exp", "overflow inside the function");
+    let mut rng = ChaCha12Rng::seed_from_u64(8);
+    let random: Vec<i64> = (0..320).map(|_| rng.random_range(-(1 << 21)..1 << 21)).collect();
+    change(&mut trace, "step/0/head/exp", |i, _| random[i]);
+    named(&trace, "head/exp", "random in the ring");
+}
+
+#[test]
+fn a_second_class_that_wins() {
+    of_head(Head::Softmax, "head/maximum", "two classes win", |x, _, i, _| {
+        let (row, before) = (&x[i * 5..][..5], *x[i * 5..][..4].iter().max().unwrap());
+        if row[4] > before { row[4] + before } else { before }
+    });
+}
+
 /// Without intermediates a head is judged as a whole.
 #[test]
 fn whole_heads() {

@@ -117,6 +117,7 @@ impl Operation for HeadParts {
         let (row, x) = (Row::new(view.header, head), logits.reals());
         match tensor {
             "head/maximum" => of_maximum(&x),
+            "head/exp" => of_exp(view, &x),
             "head/sum" => of_sum(view, &row, &x),
             "head/positive" => of_positive(&row, &x),
             "head/quotient" => of_quotient(view, &row),
@@ -235,12 +236,44 @@ fn of_maximum(x: &Array2<f64>) -> Vec<Alternative> {
     let all = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let rows = x.nrows();
     let after_first = x.rows().into_iter().map(|r| r.iter().skip(1).copied().fold(f64::NEG_INFINITY, f64::max));
-    vec![
+    let some =
+        |n: usize| x.rows().into_iter().map(move |r| r.iter().take(n).copied().fold(f64::NEG_INFINITY, f64::max));
+    let classes = x.ncols();
+    let of_two = |r: ndarray::ArrayView1<f64>| {
+        // The largest of those before wins as well, where the last one is the largest.
+        let (last, before) = (r[classes - 1], r.iter().take(classes - 1).copied().fold(f64::NEG_INFINITY, f64::max));
+        if last > before { last + before } else { before }
+    };
+    let mut list = vec![
+        alternative(
+            "two classes win",
+            "a comparison with the last class is left out: where that one is the largest, the result is the sum of \
+             it and the largest of the others",
+            x.rows().into_iter().map(of_two).collect(),
+        ),
         alternative("maximum of the batch", "the maximum is that of all rows", vec![all; rows]),
         alternative("no maximum", "no maximum is subtracted", vec![0.0; rows]),
         alternative("maximum of another set", "the first class is left out", after_first.collect()),
         alternative("first class for the maximum", "the first logit stands for it", x.column(0).to_vec()),
-    ]
+    ];
+    let powers = (1..16).map(|k| 1 << k).filter(|n| *n < classes).rev();
+    for n in powers.chain((1..classes).rev()) {
+        let what = format!("only the first {n} of {classes} classes are compared");
+        list.push(alternative("maximum of another set", what, some(n).collect()));
+    }
+    list
+}
+
+/// Without the maximum the function is outside of its range for positive logits, and what it gives there says nothing.
+fn of_exp(view: &View, x: &Array2<f64>) -> Vec<Alternative> {
+    let Some(out) = view.get("head/exp").map(Number::reals) else { return Vec::new() };
+    let telling = x.iter().filter(|x| **x <= 0.0).count();
+    if telling < 4 {
+        return Vec::new();
+    }
+    let values = ndarray::Zip::from(x).and(&out).map_collect(|&x, &out| if x <= 0.0 { x.exp() } else { out });
+    let what = format!("no maximum is subtracted: {telling} logits that are not positive have their own exp");
+    vec![alternative("no maximum", what, flat(values))]
 }
 
 fn of_sum(view: &View, row: &Row, x: &Array2<f64>) -> Vec<Alternative> {
@@ -285,6 +318,20 @@ fn of_positive(row: &Row, x: &Array2<f64>) -> Vec<Alternative> {
             if v >= at { v } else { 0.0 }
         })),
     ));
+    if row.head == Head::ReluProb {
+        let values = flat(x.mapv(|v| if row.above(v) { v } else { 0.0 }));
+        list.push(alternative(
+            "threshold of another head",
+            "logits are kept from epsilon on, as they are divided",
+            values,
+        ));
+    }
+    if row.head == Head::ReluProbCut {
+        // Of eps 2^f only the upper f - 8 bits are left, but they are compared as units.
+        let low = (row.header.epsilon * 256.0).ceil() * unit;
+        let values = flat(x.mapv(|v| if v > low { v } else { 0.0 }));
+        list.push(alternative("threshold scale", "epsilon has 8 fraction bits, the logits have more", values));
+    }
     list
 }
 

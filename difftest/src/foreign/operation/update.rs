@@ -27,9 +27,12 @@ pub struct Rates {
     pub gradient: f64,
     /// Factor of the velocity in the weights.
     pub velocity: f64,
-    momentum_off: f64,
-    gradient_off: f64,
-    velocity_off: f64,
+    /// How far the momentum may be from the header's.
+    pub momentum_off: f64,
+    /// How far the gradient's factor may be from the header's.
+    pub gradient_off: f64,
+    /// How far the velocity's factor may be from the header's.
+    pub velocity_off: f64,
 }
 
 impl Rates {
@@ -224,12 +227,17 @@ fn find(view: &View, tensor: &str) -> Option<(usize, (&'static str, &'static str
 }
 
 fn truncations(header: &Header) -> Truncations {
+    Truncations::Times(velocity_truncations(header))
+}
+
+/// The number of truncations of a velocity.
+pub fn velocity_truncations(header: &Header) -> usize {
     let first = usize::from(header.momentum != 0.0);
-    Truncations::Times(match header.update {
+    match header.update {
         Update::Fused => 1,
         Update::Separate => 1 + first,
         Update::Ascent => first + usize::from(header.batch != 1),
-    })
+    }
 }
 
 /// Adds what the factors' encodings may contribute, where the header does not state them.

@@ -158,7 +158,7 @@ pub struct Evidence<'a> {
 
 impl<'a> Evidence<'a> {
     /// Cells of a configuration with at least this many epochs, the shortest such run of each seed; the secure one, or
-    /// else the integer model's.
+    /// else the integer side's.
     pub(super) fn trained(
         &self,
         head: Head,

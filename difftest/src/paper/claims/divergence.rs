@@ -97,7 +97,7 @@ fn exhausted(cell: &Cell) -> bool {
     cell.id.rate.is_none() && (still || cell.setup.spec(&cell.id, last.learning_rate / 2.0).is_err())
 }
 
-/// The cells of each seed of a configuration: of relu-grad on the secure side or else the integer model's, or of
+/// The cells of each seed of a configuration: of relu-grad on the secure side or else the integer side's, or of
 /// relu-grad-code.
 pub fn seeds(cells: &[Cell], code: bool, layers: usize, rounding: Rounding, epochs: usize) -> Vec<(u64, Vec<&Cell>)> {
     let fits = |c: &&Cell| {

@@ -45,8 +45,8 @@ fn bound() -> f64 {
     fixtures::paper::text().largest_saving_percent / 100.0
 }
 
-const NEEDS: &str = "softmax and the replacements timed by themselves, or their secure cells with 20 epochs, on a \
-                     quiet machine";
+const NEEDS: &str =
+    "softmax and the replacements timed by themselves, or their secure cells with 20 epochs, on a quiet machine";
 
 /// With one layer some replacement saves more than the bound.
 pub fn one_layer(e: &Evidence) -> Claim {
@@ -167,7 +167,7 @@ fn never_behind(e: &Evidence, softmax: &[(f64, f64)], other: &[(f64, f64)]) -> O
     (told > 0).then(|| (behind == 0, format!("{told} times compared, softmax {worst}")))
 }
 
-/// The cells whose accuracies are compared in time: those of the integer model as well where seconds do not come from
+/// The cells whose accuracies are compared in time: those of the integer side as well where seconds do not come from
 /// them.
 fn courses<'a>(e: &Evidence<'a>, head: Head, layers: usize, rounding: Rounding, by_itself: bool) -> Vec<&'a Cell> {
     if by_itself { e.trained(head, layers, rounding, 0, EPOCHS) } else { e.secure(head, layers, rounding, EPOCHS) }
