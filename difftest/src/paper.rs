@@ -5,9 +5,9 @@
 //!   system can spread them.
 //! * *timing cell*: the seconds of an epoch of one secure configuration, measured by itself ([`time_cell`]).
 //! * *attempt*: what one cell did at one learning rate; the paper's rule starts another at half the rate ([`train`]).
-//! * [`data`](mod@data): what all cells learn from; [`trainee`]: a side in training; [`observed`] and [`nearness`]: what
-//!   is kept of its steps; [`published`]: where the paper's code differs from its formulas; [`machine`]: what seconds
-//!   depend on.
+//! * [`data`](mod@data): what all cells learn from; [`trainee`]: a side in training; [`observed`] and [`nearness`]:
+//!   what is kept of its steps; [`published`]: where the paper's code differs from its formulas; [`machine`]: what
+//!   seconds depend on.
 //! * [`sketch`]: weights small enough to keep, so that drift can be told afterwards.
 //! * [`store`]: a folder of finished cells; [`record`]: all cells in one compact file; [`grid`]: which there are, and
 //!   running those that are missing; [`finished`]: all of them together.
