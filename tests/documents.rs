@@ -83,3 +83,20 @@ fn links_between_documents_lead_somewhere() {
     }
     assert!(found > 8, "links were found: {found}");
 }
+
+/// docs/shared.md names the faults that are planted in what all sides share, and all of them.
+#[test]
+fn every_fault_of_what_all_sides_share_is_on_its_page() {
+    let page = fs::read_to_string(path("docs/shared.md")).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| ")).skip(2);
+    let cells = rows.filter_map(|row| row.trim_end_matches(" |").rsplit(" | ").next());
+    let named: Vec<_> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    assert!(named.len() > 8, "the table was found: {named:?}");
+    let shared = reference::spec::fault::Fault::ALL.iter().map(|fault| fault.name());
+    let engine = secure::fault::Fault::ALL.iter().map(|fault| fault.name());
+    let missing: Vec<_> = shared.clone().filter(|name| !named.contains(name)).collect();
+    assert!(missing.is_empty(), "docs/shared.md does not name {missing:?}");
+    let all: Vec<_> = shared.chain(engine).collect();
+    let unknown: Vec<_> = named.iter().filter(|name| !all.contains(name)).collect();
+    assert!(unknown.is_empty(), "docs/shared.md names what is no fault: {unknown:?}");
+}

@@ -17,6 +17,7 @@
 //! ones. Every file is on the disk before it gets its name.
 
 use crate::error::{CheckpointCause, CheckpointError, Error};
+use crate::input;
 use crate::output;
 use ndarray::{Array1, Array2};
 use reference::fixed::LayerValues;
@@ -33,6 +34,9 @@ use std::path::{Path, PathBuf};
 
 /// Version of the files: raised when a tensor or a field changes its meaning.
 const FORMAT: &str = "difftest-model 1";
+
+/// Bytes that names, shapes and metadata of a file may take.
+const MAX_HEADER: u64 = 16 << 20;
 
 /// The tensors of a layer, in order.
 const TENSORS: [&str; 4] = ["weights", "bias", "weight_velocity", "bias_velocity"];
@@ -247,7 +251,22 @@ fn file(
 /// A file that is missing, damaged, another party's, of another network, format or save; numbers that are not finite;
 /// copies of a share that differ.
 pub fn load(model: &Path, spec: &TrainSpec) -> Result<Trained, Error> {
-    let file = read(model, Holder::Real, spec, None)?;
+    let weights: usize = (1..=spec.network.layers()).map(|l| spec.network.shape(l)).map(|(i, o)| (i + 1) * o).sum();
+    // Two tensors for weights, two components a share, eight bytes a number; the rest is for names.
+    let most = 32 * weights as u64 + MAX_HEADER;
+    load_with(model, spec, &mut |path| input::bytes(path, most))
+}
+
+/// Reads the four files of one save as [`load`] does; `open` gives the bytes of a file.
+///
+/// # Errors
+/// Those of [`load`] and of `open`.
+pub fn load_with(
+    model: &Path,
+    spec: &TrainSpec,
+    open: &mut dyn FnMut(&Path) -> Result<Vec<u8>, Error>,
+) -> Result<Trained, Error> {
+    let file = read(model, Holder::Real, spec, None, open)?;
     let layer = |l: usize, words: &[Vec<u64>]| -> Result<LayerValues, Error> {
         let values = |k: usize| words[k].iter().map(|w| f64::from_bits(*w)).collect::<Vec<f64>>();
         let matrix = |k: usize| {
@@ -268,7 +287,7 @@ pub fn load(model: &Path, spec: &TrainSpec) -> Result<Trained, Error> {
         (1..).zip(file.words.chunks(TENSORS.len())).map(|(l, words)| layer(l, words)).collect::<Result<_, _>>()?;
     let mut shares: [Vec<LayerShare>; 3] = Default::default();
     for (id, mine) in PartyId::ALL.into_iter().zip(&mut shares) {
-        let mut words = read(model, Holder::Party(id), spec, Some(&file))?.words.into_iter();
+        let mut words = read(model, Holder::Party(id), spec, Some(&file), open)?.words.into_iter();
         for l in 1..=spec.network.layers() {
             let (inputs, outputs) = spec.network.shape(l);
             let mut component = || Words::from(words.next().unwrap_or_default());
@@ -292,14 +311,20 @@ struct File {
     words: Vec<Vec<u64>>,
 }
 
-fn read(model: &Path, holder: Holder, spec: &TrainSpec, first: Option<&File>) -> Result<File, Error> {
+fn read(
+    model: &Path,
+    holder: Holder,
+    spec: &TrainSpec,
+    first: Option<&File>,
+    open: &mut dyn FnMut(&Path) -> Result<Vec<u8>, Error>,
+) -> Result<File, Error> {
     let mut path = holder.path(model);
     if let Some(first) = first {
         // A save that was stopped at the end.
         path = Some(waits(&path, &first.save)).filter(|waiting| waiting.is_file()).unwrap_or(path);
     }
     let refuse = |cause: CheckpointCause| Error::from(cause.of(&path));
-    let bytes = std::fs::read(&path).map_err(Error::file(&path))?;
+    let bytes = open(&path)?;
     let damaged = |e| refuse(CheckpointCause::Damaged(e));
     let file = SafeTensors::deserialize(&bytes).map_err(damaged)?;
     let (_, header) = SafeTensors::read_metadata(&bytes).map_err(damaged)?;

@@ -146,7 +146,8 @@ pub fn matrix(faults: &[AnyFault], steps: usize, mut progress: impl FnMut(&Row))
     })
 }
 
-/// One clean run with operands and shapes from `seed`: a finding is a false alarm.
+/// One clean run with operands, shapes, formats and data from `seed`: every protocol and layer by itself, an epoch
+/// without probes, and lock-step training. A finding is a false alarm.
 ///
 /// # Errors
 /// A harness that cannot run.

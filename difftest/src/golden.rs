@@ -12,6 +12,7 @@
 use crate::config::{Training, data};
 use crate::error::{Error, FileKind, Malformed};
 use crate::generate;
+use crate::input;
 use crate::output;
 use crate::run::free::Free;
 use crate::side::Side;
@@ -30,6 +31,8 @@ use std::path::{Path, PathBuf};
 pub const BLOCK: usize = 1024;
 /// Version of a record.
 const SCHEMA: u32 = 1;
+/// The largest record that is read, in bytes.
+const MAX_BYTES: u64 = 64 << 20;
 /// Tensors up to this size are recorded in full.
 const IN_FULL: usize = 160;
 /// Distance of two f64 values, relative to the largest of the tensor, that processors may cause.
@@ -197,13 +200,27 @@ pub fn generate(case: &Case, dir: &Path) -> Result<(), Error> {
 /// A side that cannot go on, or a record that cannot be read.
 pub fn verify(case: &Case, dir: &Path) -> Result<Option<String>, Error> {
     let path = case.path(dir);
-    let text = std::fs::read_to_string(&path).map_err(Error::file(&path))?;
-    let bad = |what: String| Error::from(Malformed::new(FileKind::Golden, &path, what));
-    let recorded: Golden = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
+    let recorded = parse(&path, &input::file(&path, MAX_BYTES)?)?;
+    Ok(difference(&recorded, &case.record()?))
+}
+
+/// The first difference between two records, given as the text of their files: the older one, called `path`, and
+/// today's.
+///
+/// # Errors
+/// A text that is no record.
+pub fn difference_of_texts(path: &Path, recorded: &str, now: &str) -> Result<Option<String>, Error> {
+    Ok(difference(&parse(path, recorded)?, &parse(path, now)?))
+}
+
+/// A record from the text of a file that is called `path`.
+fn parse(path: &Path, text: &str) -> Result<Golden, Error> {
+    let bad = |what: String| Error::from(Malformed::new(FileKind::Golden, path, what));
+    let recorded: Golden = serde_json::from_str(text).map_err(|e| bad(e.to_string()))?;
     if recorded.schema != SCHEMA {
         return Err(bad(format!("schema {}; this program reads {SCHEMA}", recorded.schema)));
     }
-    Ok(difference(&recorded, &case.record()?))
+    Ok(recorded)
 }
 
 /// The first difference, in words.

@@ -1,8 +1,19 @@
-//! Text files that people write: read with a limit, and as other programs save them.
+//! Files that people write: read with a limit, and text as other programs save it.
 
 use crate::error::Error;
 use std::io::Read;
 use std::path::Path;
+
+/// All of a file, up to `most` bytes.
+///
+/// # Errors
+/// A file that cannot be read, or is longer.
+pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(Error::file(path))?;
+    file.take(most + 1).read_to_end(&mut bytes).map_err(Error::file(path))?;
+    if bytes.len() as u64 > most { Err(Error::TooLarge { path: path.into(), most }) } else { Ok(bytes) }
+}
 
 /// All of `source`, which is called `path`, up to `most` bytes, without the byte order mark that some editors and
 /// spreadsheets put before UTF-8.
@@ -21,7 +32,7 @@ pub fn text(source: impl Read, path: &Path, most: u64) -> Result<String, Error> 
     Ok(text)
 }
 
-/// The same of a file.
+/// All of a text file, as [`text`] reads it.
 ///
 /// # Errors
 /// Those of [`text`].

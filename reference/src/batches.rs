@@ -7,6 +7,7 @@ use ndarray::Array2;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use spec::NetworkSpec;
+use spec::fault::{Fault, planted};
 
 /// Row numbers of the batches of one epoch: ceil(rows / batch) batches, each of exactly `batch` rows.
 ///
@@ -27,6 +28,9 @@ pub fn epoch(rows: usize, batch: usize, seed: u64, epoch: u64) -> Vec<Vec<u32>> 
     for last in (1..count).rev() {
         order.swap(last as usize, below(&mut rng, last + 1) as usize);
     }
+    if planted(Fault::RowTwice) {
+        order[0] = order[rows - 1];
+    }
     let mut endless = order.iter().copied().cycle();
     (0..rows.div_ceil(batch)).map(|_| endless.by_ref().take(batch).collect()).collect()
 }
@@ -41,6 +45,7 @@ pub fn glorot_uniform(spec: &NetworkSpec, seed: u64) -> Vec<Array2<f64>> {
         .map(|l| {
             let (inputs, outputs) = spec.shape(l);
             let limit = (6.0 / (inputs + outputs) as f64).sqrt();
+            let limit = if planted(Fault::WeightsHalved) { 0.5 * limit } else { limit };
             let mut rng = stream(b"weights", seed, l as u64);
             // 53 random bits make every multiple of 2^-53 in [0, 1) equally likely.
             Array2::from_shape_simple_fn((inputs, outputs), || {

@@ -10,7 +10,7 @@ use crate::nn::dense::LayerShare;
 use crate::opened::{LayerUnits, ParameterUnits, Probe, RoundingRecord};
 use crate::party::{Probed, Record, TruncationView};
 use crate::share::{Doubled, Share};
-use spec::Rounding;
+use spec::{ProbePoint, Rounding};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -70,6 +70,7 @@ fn join_neighbours(declared: &mut Vec<(&'static str, Range<usize>)>) {
 /// and 1.
 pub(crate) fn put_together(records: Vec<Record>, rounding: Rounding) -> Result<(Vec<Probe>, Vec<RoundingRecord>)> {
     let [r0, r1, r2]: [Record; 3] = records.try_into().map_err(|_| Error::misuse("three parties record"))?;
+    check_alike([&r0, &r1, &r2])?;
     let mut probes = Vec::with_capacity(r0.probes.len());
     for (((point, a), (_, b)), (_, c)) in r0.probes.into_iter().zip(r1.probes).zip(r2.probes) {
         let (rows, cols, units) = match (a, b, c) {
@@ -89,7 +90,38 @@ pub(crate) fn put_together(records: Vec<Record>, rounding: Rounding) -> Result<(
     Ok((probes, roundings(r0.truncations, r1.truncations, rounding)))
 }
 
-/// The rounding of every truncation from the views of parties 0 and 1.
+/// Whether the parties handed out probes of the same tensors in the same shapes, and views of the same truncations:
+/// what comes from another process may be anything.
+fn check_alike(records: [&Record; 3]) -> Result<()> {
+    let [first, others @ ..] = records;
+    let alike = |(mine, theirs): (&(ProbePoint, Probed), &(ProbePoint, Probed))| {
+        let shape = |probed: &Probed| match probed {
+            Probed::Share(share) => (0, share.shape()),
+            Probed::Doubled(Doubled(parts)) => (1, (parts.rows, parts.cols)),
+        };
+        mine.0 == theirs.0 && shape(&mine.1) == shape(&theirs.1)
+    };
+    for other in others {
+        let same = first.probes.len() == other.probes.len() && first.probes.iter().zip(&other.probes).all(alike);
+        if !same {
+            return Err(differ("probes", "the parties hand out different tensors".into()));
+        }
+    }
+    let views = |r: &Record| -> Vec<(String, u32, usize)> {
+        r.truncations.iter().map(|t| (t.name.clone(), t.shift, t.part.len())).collect()
+    };
+    let own = views(first);
+    if own != views(others[0]) {
+        return Err(differ("truncations", "parties 0 and 1 hand out views of different truncations".into()));
+    }
+    match own.iter().find(|(_, shift, _)| !(1..62).contains(shift)) {
+        Some((name, shift, _)) => Err(differ(name, format!("no truncation cuts {shift} bits off"))),
+        None => Ok(()),
+    }
+}
+
+/// The rounding of every truncation from the views of parties 0 and 1, whose truncations are the same and cut 1 to 61
+/// bits off.
 pub fn roundings(
     views_0: Vec<TruncationView>,
     views_1: Vec<TruncationView>,
@@ -127,8 +159,11 @@ pub(crate) fn tensors(layer: &LayerShare) -> [(&'static str, &Share); 4] {
     [("weights", weights), ("bias", bias), ("weight_velocity", weight_velocity), ("bias_velocity", bias_velocity)]
 }
 
-/// Whether the two copies of every component agree.
+/// Whether the shares have one shape and the two copies of every component agree.
 fn agree(shares: [&Share; 3]) -> std::result::Result<(), String> {
+    if shares.iter().any(|s| s.shape() != shares[0].shape()) {
+        return Err(format!("the parties' shares have the shapes {:?}", shares.map(Share::shape)));
+    }
     for i in 0..3 {
         let (holder, other) = (shares[i], shares[(i + 1) % 3]);
         if let Some(at) = holder.next.iter().zip(&other.own).position(|(a, b)| a != b) {
@@ -138,12 +173,15 @@ fn agree(shares: [&Share; 3]) -> std::result::Result<(), String> {
     Ok(())
 }
 
-/// Whether the parties' copies of shared parameters of the same shapes agree.
+/// Whether the parties' shares of parameters have the same shapes and their copies agree.
 ///
 /// # Errors
 /// Names the first tensor, component and index that differ.
 pub fn check_replicas(shares: &[Vec<LayerShare>; 3]) -> std::result::Result<(), String> {
     let [a, b, c] = shares;
+    if a.len() != b.len() || a.len() != c.len() {
+        return Err("the parties' shares are of different numbers of layers".into());
+    }
     for (l, ((a, b), c)) in (1..).zip(a.iter().zip(b).zip(c)) {
         for (((name, a), (_, b)), (_, c)) in tensors(a).into_iter().zip(tensors(b)).zip(tensors(c)) {
             agree([a, b, c]).map_err(|what| format!("layer{l}/{name}: {what}"))?;
@@ -155,7 +193,7 @@ pub fn check_replicas(shares: &[Vec<LayerShare>; 3]) -> std::result::Result<(), 
 /// The value behind three shares.
 ///
 /// # Errors
-/// The two copies of a component differ: names the component and the first index.
+/// Shares of different shapes, or two copies of a component that differ: names the component and the first index.
 pub fn reconstruct(shares: &[Share; 3]) -> std::result::Result<Vec<i64>, String> {
     agree(shares.each_ref())?;
     Ok(sum(shares.each_ref()))
@@ -166,7 +204,7 @@ fn sum([a, b, c]: [&Share; 3]) -> Vec<i64> {
     (0..a.len()).map(|i| a.own[i].wrapping_add(b.own[i]).wrapping_add(c.own[i]) as i64).collect()
 }
 
-/// The parameters behind the parties' shares, of the same shapes.
+/// The parameters behind the parties' shares.
 ///
 /// # Errors
 /// Two copies of a component differ.

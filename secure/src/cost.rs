@@ -71,12 +71,13 @@ impl Spent {
     /// Adds what another party spent in the same rounds.
     pub fn join(&mut self, other: &Spent) {
         self.rounds = self.rounds.max(other.rounds);
-        self.messages += other.messages;
-        self.bytes += other.bytes;
+        // The numbers of a party in another process may be any.
+        self.messages = self.messages.saturating_add(other.messages);
+        self.bytes = self.bytes.saturating_add(other.bytes);
         for (name, s) in &other.by_step {
             let mine = self.by_step.entry(name).or_default();
             mine.rounds = mine.rounds.max(s.rounds);
-            mine.bytes += s.bytes;
+            mine.bytes = mine.bytes.saturating_add(s.bytes);
         }
     }
 

@@ -5,6 +5,7 @@
 //! parties run as threads of this process (`local.rs`) or elsewhere ([`remote`]).
 
 mod config;
+pub mod disclosed;
 mod kept;
 pub mod link;
 mod local;
@@ -20,7 +21,7 @@ pub use config::EngineConfig;
 pub(crate) use local::keep_freed_memory;
 pub(crate) use terms::{Terms, party_seed, run_party};
 
-use crate::client::{check_replicas, open_parameters, reconstruct, tensors};
+use crate::client::{check_replicas, differ, open_parameters, reconstruct, tensors};
 use crate::clock::Phase;
 use crate::cost::Spent;
 use crate::error::{Error, Result};
@@ -84,14 +85,18 @@ impl Engine {
         if self.broken {
             return Err(Error::misuse("the engine stopped after an earlier error; start a new one"));
         }
-        self.links.iter_mut().zip(jobs).for_each(|(link, job)| link.ask(job));
+        for (link, job) in self.links.iter_mut().zip(jobs) {
+            disclosed::note_job(&job);
+            link.ask(job);
+        }
         self.collect(take)
     }
 
     fn collect<T>(&mut self, take: impl Fn(Answer) -> Option<T>) -> Result<[T; 3]> {
         let (mut results, mut errors) = (Vec::new(), Vec::new());
         for (party, link) in PartyId::ALL.into_iter().zip(&mut self.links) {
-            let answered = link.answer().and_then(|answer| take(answer).ok_or(Error::PartyStopped { party }));
+            let answered = link.answer().inspect(disclosed::note_answer);
+            let answered = answered.and_then(|answer| take(answer).ok_or(Error::PartyStopped { party }));
             match answered {
                 Ok(v) => results.push(v),
                 Err(e) => errors.push(e),
@@ -167,10 +172,32 @@ impl Engine {
     /// # Errors
     /// Those of the parties.
     pub fn shares(&mut self) -> Result<[Vec<LayerShare>; 3]> {
-        self.all([(); 3].map(|()| Job::Shares), |answer| match answer {
+        let shares = self.all([(); 3].map(|()| Job::Shares), |answer| match answer {
             Answer::Shares(layers) => Some(layers),
             _ => None,
-        })
+        })?;
+        match self.unfit(&shares) {
+            // A party that was given no parameters has none.
+            Some(what) if self.loaded => Err(differ("parameters", what)),
+            _ => Ok(shares),
+        }
+    }
+
+    /// Whose shares do not fit the network, if anybody's.
+    fn unfit(&self, shares: &[Vec<LayerShare>; 3]) -> Option<String> {
+        let network = &self.spec.network;
+        let fits = |(layer, l): (&LayerShare, usize)| {
+            let (rows, cols) = network.shape(l);
+            let whole = |s: &Share| s.rows.checked_mul(s.cols).is_some_and(|n| [s.own.len(), s.next.len()] == [n; 2]);
+            let all_whole = tensors(layer).iter().all(|(_, share)| whole(share));
+            let [w, b, vw, vb] = tensors(layer).map(|(_, share)| share.shape());
+            all_whole && (w, vw, b, vb) == ((rows, cols), (rows, cols), (1, cols), (1, cols))
+        };
+        let bad = PartyId::ALL
+            .into_iter()
+            .zip(shares)
+            .find(|(_, layers)| layers.len() != network.layers() || !layers.iter().zip(1..).all(fits));
+        bad.map(|(id, _)| format!("the shares of party {id} do not fit a network of {:?}", network.widths))
     }
 
     /// Gives each party its shares of the parameters, as [`Engine::shares`] handed them out; nothing is opened.
@@ -178,21 +205,8 @@ impl Engine {
     /// # Errors
     /// Shapes that do not fit the network, copies of a component that differ.
     pub fn load_shares(&mut self, shares: [Vec<LayerShare>; 3]) -> Result<()> {
-        let network = &self.spec.network;
-        for (id, layers) in PartyId::ALL.into_iter().zip(&shares) {
-            let expected = (1..=network.layers()).map(|l| network.shape(l));
-            let fits = |(layer, (rows, cols)): (&LayerShare, (usize, usize))| {
-                let whole = |s: &Share| [s.own.len(), s.next.len()] == [s.rows * s.cols; 2];
-                let all_whole = tensors(layer).iter().all(|(_, share)| whole(share));
-                let [w, b, vw, vb] = tensors(layer).map(|(_, share)| share.shape());
-                all_whole && (w, vw, b, vb) == ((rows, cols), (rows, cols), (1, cols), (1, cols))
-            };
-            if layers.len() != network.layers() || !layers.iter().zip(expected).all(fits) {
-                return Err(Error::misuse(format!(
-                    "the shares of party {id} do not fit a network of {:?}",
-                    network.widths
-                )));
-            }
+        if let Some(what) = self.unfit(&shares) {
+            return Err(Error::misuse(what));
         }
         check_replicas(&shares).map_err(Error::misuse)?;
         self.all_do(shares.map(Job::LoadShares))?;
@@ -208,13 +222,13 @@ impl Engine {
         Ok(split_spent(answers).0)
     }
 
-    /// Asks for something of which each party hands out a share, and opens it.
-    fn opened(&mut self, jobs: [Job; 3], what: &str) -> Result<Vec<i64>> {
+    /// Asks for something of `elements` elements of which each party hands out a share, and opens it.
+    fn opened(&mut self, jobs: [Job; 3], what: &str, elements: usize) -> Result<Vec<i64>> {
         let shares = self.all(jobs, |answer| match answer {
-            Answer::Share(share) => Some(share),
+            Answer::Classes(share) | Answer::RightRows(share) => Some(share),
             _ => None,
         })?;
-        open(what, &shares)
+        open(what, &shares, elements)
     }
 
     /// The parameters, opened to the client: every party hands it its shares. No message carries them, and no party
@@ -237,7 +251,8 @@ impl Engine {
             _ => None,
         })?;
         for (phase, time) in answers.into_iter().flatten() {
-            *total.entry(phase).or_default() += time;
+            let sum: &mut Duration = total.entry(phase).or_default();
+            *sum = sum.saturating_add(time);
         }
         Ok(total)
     }
@@ -251,9 +266,12 @@ impl Engine {
     }
 }
 
-/// The value behind three shares that the parties handed out.
-fn open(what: &str, shares: &[Share; 3]) -> Result<Vec<i64>> {
-    reconstruct(shares).map_err(|how| crate::client::differ(what, how))
+/// The value of `elements` elements behind three shares that the parties handed out.
+fn open(what: &str, shares: &[Share; 3], elements: usize) -> Result<Vec<i64>> {
+    if shares[0].len() != elements {
+        return Err(differ(what, format!("the parties hand out {} elements, not {elements}", shares[0].len())));
+    }
+    reconstruct(shares).map_err(|how| differ(what, how))
 }
 
 /// Whether there are as many values as the matrix has elements.

@@ -6,6 +6,8 @@ mod error;
 mod interrupt;
 mod memory;
 mod parties;
+#[cfg(test)]
+mod readers;
 
 #[global_allocator]
 static ALLOCATOR: memory::Allocator = memory::Allocator;

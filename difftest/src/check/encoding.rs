@@ -6,7 +6,8 @@
 //! * constants (rate, momentum, epsilon, log2 e): against the real numbers, within the promise of
 //!   [`crate::bound::encoding`];
 //! * pixels and labels of every batch: against the bytes of the data set, one by one;
-//! * initial weights: inside Glorot's limit, with biases and velocities of zero.
+//! * the order of the rows: every row once an epoch, before the last batch wraps around to the first rows;
+//! * initial weights: inside Glorot's limit and not far inside it, with biases and velocities of zero.
 
 use super::comparison::Judged;
 use super::{Check, Outcome};
@@ -19,11 +20,52 @@ use fixtures::Split;
 use reference::fixed::Parameters;
 use reference::spec::{SpecError, TrainSpec};
 
-/// The training rows of a run: the data set, and step and row numbers of each batch to come.
+/// The training rows of a run: the data set, step and row numbers of each batch to come, and the rows of this epoch so
+/// far.
 struct Rows<'c> {
     split: &'c Split,
     batches: Box<dyn Iterator<Item = (usize, Vec<u32>)> + 'c>,
+    order: Order,
 }
+
+/// The order of the rows of one epoch, as batches show it.
+#[derive(Default)]
+struct Order {
+    taken: Vec<u32>,
+    seen: Vec<bool>,
+}
+
+impl Order {
+    /// Takes a batch of an epoch over `rows` rows. What is wrong with the order, if anything is: a row comes twice
+    /// before all have come, or the last batch does not wrap around to the first rows.
+    fn take(&mut self, batch: &[u32], rows: usize) -> Option<String> {
+        if self.taken.len() >= rows {
+            *self = Order::default();
+        }
+        self.seen.resize(rows, false);
+        for &row in batch {
+            let at = self.taken.len();
+            self.taken.push(row);
+            let first = (at >= rows).then(|| self.taken[at - rows]);
+            if first.is_some_and(|first| first != row) {
+                return Some(format!(
+                    "row {row} fills the last batch of an epoch, where it starts again with row {first:?}"
+                ));
+            }
+            if first.is_none() && self.seen.get(row as usize) != Some(&false) {
+                return Some(format!(
+                    "row {row} comes twice in an epoch of {rows} rows, before every row has come once"
+                ));
+            }
+            self.seen[row as usize] = true;
+        }
+        None
+    }
+}
+
+/// A layer whose weights all lie this far inside their interval is none that was drawn from it: the probability, as
+/// log2, that so many uniform numbers do.
+const SMALL_WEIGHTS: f64 = -60.0;
 
 /// Gathers the first thing that is not encoded as promised.
 pub struct Encodings<'c> {
@@ -48,6 +90,7 @@ impl<'c> Encodings<'c> {
         let rows = data.map(|split| Rows {
             split,
             batches: Box::new(generate::batches(split.len(), config.spec.sgd.batch, config.seed).enumerate()),
+            order: Order::default(),
         });
         Ok(Encodings { config, rows, constants: constants.len(), pixels: 0, labels: 0, weights: 0, broken })
     }
@@ -61,6 +104,16 @@ impl<'c> Encodings<'c> {
             self.weights += layer.weights.len() as u64;
             if let Some(w) = layer.weights.iter().find(|w| w.unsigned_abs() as f64 > limit) {
                 let what = format!("layer{l}/weights holds {w} units; Glorot's limit is {limit:.1}");
+                self.broken.get_or_insert(("initial weights", what));
+            }
+            let largest = layer.weights.iter().map(|w| w.unsigned_abs()).max().unwrap_or(0) as f64 + 0.5;
+            // Each of n numbers is uniform: all of them are below a part t of the limit with probability t^n.
+            if layer.weights.len() as f64 * (largest / limit).min(1.0).log2() < SMALL_WEIGHTS {
+                let what = format!(
+                    "the largest of {} units in layer{l}/weights is {:.0}; Glorot's limit is {limit:.1}",
+                    layer.weights.len(),
+                    largest - 0.5
+                );
                 self.broken.get_or_insert(("initial weights", what));
             }
             let zero = layer.bias.iter().chain(&layer.weight_velocity).chain(&layer.bias_velocity).all(|&v| v == 0);
@@ -113,8 +166,17 @@ impl Check for Encodings<'_> {
     fn see(&mut self, trace: &Trace, _: Option<&Judged>) {
         let Some(rows) = &mut self.rows else { return };
         let split = rows.split;
-        // A run that is resumed shows no step before that.
-        let (_, batch) = rows.batches.find(|(step, _)| *step >= trace.step).unwrap_or_default();
+        let mut batch = Vec::new();
+        // A run that is resumed shows no step before that, but the order is that of all of them.
+        while let Some((step, next)) = rows.batches.next() {
+            if let Some(what) = rows.order.take(&next, split.len()) {
+                self.broken.get_or_insert(("batch order", format!("step {step}: {what}")));
+            }
+            batch = next;
+            if step >= trace.step {
+                break;
+            }
+        }
         if trace.step == 0
             && let Some(start) = &trace.start
         {
@@ -207,6 +269,33 @@ mod tests {
         assert!(failure(|b, _| b.labels[12] = 3).contains("row 12: the data set says class 2, all sides are given 3"));
         assert!(failure(|_, p| p.layers[1].weights[[0, 0]] = 1 << 16).contains("Glorot's limit"));
         assert!(failure(|_, p| p.layers[0].bias[1] = 1).contains("do not start at zero"));
+    }
+
+    #[test]
+    fn weights_far_inside_their_interval_are_not_those_of_glorot() {
+        let failure =
+            judged(16, |_, p| p.layers[0].weights.mapv_inplace(|w| w / 2)).failure.expect("half the interval");
+        assert!(failure.contains("initial weights: the largest of 112 units in layer1/weights"), "{failure}");
+        // Seven numbers may all be small.
+        assert!(judged(16, |_, p| p.layers[1].weights.mapv_inplace(|w| w.signum())).failure.is_some());
+    }
+
+    #[test]
+    fn an_order_that_is_no_permutation_is_seen() {
+        let judged = |batches: &[&[u32]], rows: usize| {
+            let mut order = Order::default();
+            batches.iter().find_map(|batch| order.take(batch, rows))
+        };
+        assert_eq!(judged(&[&[3, 1], &[0, 2], &[2, 3], &[1, 0]], 4), None, "two epochs");
+        assert_eq!(judged(&[&[1, 0], &[2, 1], &[0, 2], &[1, 0]], 3), None, "the last batch wraps around");
+        assert_eq!(judged(&[&[1, 0, 1, 0, 1]], 2), None, "a batch of more than all rows");
+        assert!(judged(&[&[3, 1], &[1, 2]], 4).unwrap().contains("row 1 comes twice"));
+        assert!(judged(&[&[1, 0], &[2, 0]], 3).unwrap().contains("row 0 fills the last batch"));
+        assert!(judged(&[&[4]], 4).is_some(), "no such row");
+        for seed in 0..20 {
+            let mut order = Order::default();
+            assert!(generate::batches(37, 8, seed).take(12).all(|batch| order.take(&batch, 37).is_none()));
+        }
     }
 
     #[test]

@@ -14,6 +14,9 @@ use std::str::FromStr;
 /// sides `model` and `f64`, are read as well.
 pub const SCHEMA: u32 = 2;
 
+/// The largest file of a cell, or of a record of cells, that is read, in bytes: a hundred times the largest written.
+pub(super) const MAX_BYTES: u64 = 128 << 20;
+
 /// Whether this program reads files of that version.
 pub fn readable(schema: u32) -> bool {
     (1..=SCHEMA).contains(&schema)

@@ -3,13 +3,14 @@
 //! Left out are the sketches of the weights, of which the drift against real numbers is kept. Numbers have six
 //! significant digits, except gradients, which are judged against exact limits.
 
-use super::cell::{self, Attempt, Cell, Cost, Epoch, Id, SCHEMA, Setup};
+use super::cell::{self, Attempt, Cell, Cost, Epoch, Id, MAX_BYTES, SCHEMA, Setup};
 use super::finished::Finished;
 use super::machine::{self, Machine};
 use super::result;
 use super::time_cell::{self, Pair, TimeCell};
 use crate::check::divergence::Verdict;
 use crate::error::{Error, FileKind, Malformed};
+use crate::input;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -125,10 +126,17 @@ impl Record {
     /// # Errors
     /// A file that cannot be read, is no such record, or is one of another schema.
     pub fn read(path: &Path) -> Result<Finished, Error> {
+        Self::parse(path, &input::bytes(path, MAX_BYTES)?)
+    }
+
+    /// Setup and cells from the bytes of a file that is called `path`.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Finished, Error> {
         let refuse = |what: String| Error::from(Malformed::new(FileKind::Record, path, what));
-        let bytes = std::fs::read(path).map_err(Error::file(path))?;
         let record: Record =
-            serde_json::from_slice(&bytes).map_err(|e| refuse(format!("no record of results ({e})")))?;
+            serde_json::from_slice(bytes).map_err(|e| refuse(format!("no record of results ({e})")))?;
         if !cell::readable(record.schema) {
             return Err(refuse(format!("schema {}, this program writes {SCHEMA}", record.schema)));
         }

@@ -1,11 +1,12 @@
 //! A folder of finished cells: `DIR/cells/<id>.json` and, of configurations timed by themselves,
 //! `DIR/times/<configuration>.json`; each file is written as a whole or not at all.
 
-use super::cell::{self, Cell, Id, SCHEMA, Setup};
+use super::cell::{self, Cell, Id, MAX_BYTES, SCHEMA, Setup};
 use super::finished::Finished;
 use super::record::Record;
 use super::time_cell::{Configuration, TimeCell};
 use crate::error::{CellError, Error, FileKind, Malformed};
+use crate::input;
 use crate::output;
 use std::fs;
 use std::io::ErrorKind;
@@ -117,14 +118,12 @@ impl Store {
         let path = self.path(id);
         let absent = |e: &std::io::Error| e.kind() == ErrorKind::NotFound;
         let first_version = self.path_named(&cell::first_version(id));
-        let (path, read) = match fs::read(&path) {
-            Err(e) if absent(&e) => (first_version.clone(), fs::read(&first_version)),
-            read => (path, read),
-        };
-        let cell = match read {
-            Err(e) if absent(&e) => return Ok(None),
-            read => parse(&path, &read.map_err(Error::file(&path))?)?,
-        };
+        let there = |path: &Path| !matches!(fs::metadata(path), Err(e) if absent(&e));
+        let path = if there(&path) { path } else { first_version };
+        if !there(&path) {
+            return Ok(None);
+        }
+        let cell = parse(&path, &input::bytes(&path, MAX_BYTES)?)?;
         match setup.difference(&cell.setup) {
             None => Ok(Some(cell)),
             Some(difference) => Err(CellError::OtherSetup { path, difference }.into()),
@@ -197,7 +196,7 @@ fn parsed<T>(dir: &Path, parse: fn(&Path, &[u8]) -> Result<T, Error>) -> Result<
     for entry in fs::read_dir(dir).map_err(Error::file(dir))? {
         let path = entry.map_err(Error::file(dir))?.path();
         if path.extension().is_some_and(|e| e == "json") {
-            all.push(parse(&path, &fs::read(&path).map_err(Error::file(&path))?)?);
+            all.push(parse(&path, &input::bytes(&path, MAX_BYTES)?)?);
         }
     }
     Ok(all)
@@ -214,8 +213,11 @@ fn parse_time(path: &Path, bytes: &[u8]) -> Result<TimeCell, Error> {
     Ok(cell)
 }
 
-/// A cell from a file that anybody may have written.
-fn parse(path: &Path, bytes: &[u8]) -> Result<Cell, Error> {
+/// A cell from the bytes of a file that anybody may have written; `path` names it.
+///
+/// # Errors
+/// One line that names the file and what is wrong with it.
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<Cell, Error> {
     let refuse = |what: String| Error::from(Malformed::new(FileKind::Cell, path, what));
     let mut cell: Cell = serde_json::from_slice(bytes).map_err(|e| refuse(format!("no finished cell ({e})")))?;
     if !cell::readable(cell.schema) {

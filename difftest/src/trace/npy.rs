@@ -50,6 +50,19 @@ pub fn read(bytes: &[u8]) -> Result<Array, String> {
     Ok(Array::Tensor(if fortran { row_major(tensor) } else { tensor }))
 }
 
+/// The bytes that the elements of an array take when it has been read: eight for each integer, however short it was. 0
+/// for what is no array.
+pub fn kept_bytes(bytes: &[u8]) -> u64 {
+    let Ok((header, data)) = split(bytes) else { return 0 };
+    let width = match text_of(header, "descr") {
+        Ok("|i1" | "|u1" | "|b1") => 1,
+        Ok("<i2" | "<u2") => 2,
+        Ok("<i4" | "<u4") => 4,
+        _ => 8,
+    };
+    (data.len() as u64 / width).saturating_mul(8)
+}
+
 /// Header text and data.
 fn split(bytes: &[u8]) -> Result<(&str, &[u8]), String> {
     let rest = bytes.strip_prefix(MAGIC).ok_or("it does not start as a .npy array does")?;

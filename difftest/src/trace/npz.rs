@@ -17,7 +17,7 @@ const HEADER: &str = "header";
 /// The most arrays that are read.
 const MOST_ARRAYS: usize = 1 << 16;
 
-/// Reads an archive of at most `limit` unpacked bytes.
+/// Reads an archive of at most `limit` bytes, unpacked and as they are kept: every integer takes eight.
 ///
 /// # Errors
 /// One line that names the array and what is wrong with it.
@@ -37,9 +37,10 @@ pub fn read(bytes: &[u8], limit: u64) -> Result<Contents, String> {
         let mut data = Vec::new();
         // One byte more than allowed tells "too long" from "just fits", whatever the archive says of itself.
         member.by_ref().take(left + 1).read_to_end(&mut data).map_err(|e| refuse(e.to_string()))?;
-        left = left
-            .checked_sub(data.len() as u64)
-            .ok_or_else(|| refuse(format!("the trace has more than {limit} bytes; record fewer steps")))?;
+        let too_long = || refuse(format!("the trace has more than {limit} bytes; record fewer steps"));
+        // A byte as an element may become eight, and packed it may have been next to none.
+        let kept = npy::kept_bytes(&data).max(data.len() as u64);
+        left = left.checked_sub(kept).ok_or_else(too_long)?;
         match npy::read(&data).map_err(refuse)? {
             Array::Tensor(tensor) => _ = tensors.insert(key.to_owned(), tensor),
             Array::Text(text) if key == HEADER => header = Some(text),
@@ -74,4 +75,31 @@ pub fn write(header: &str, tensors: &BTreeMap<String, Tensor>) -> Result<Vec<u8>
         member(name, &npy::write(tensor))?;
     }
     Ok(archive.finish().map_err(|e| e.to_string())?.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An archive of one array of a million bytes that are zero, packed into a thousand.
+    #[test]
+    fn bytes_that_unpack_to_words_count_as_words() {
+        let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+        let mut member = |name: &str, data: &[u8]| {
+            archive.start_file(name, options).unwrap();
+            archive.write_all(data).unwrap();
+        };
+        member("header.npy", &npy::write_text("{}"));
+        let mut zeros = b"\x93NUMPY\x01\x00\x3e\x00".to_vec();
+        zeros.extend(format!("{:<61}\n", "{'descr': '|u1', 'fortran_order': False, 'shape': (1048576,)}").bytes());
+        zeros.resize(zeros.len() + (1 << 20), 0);
+        member("step/0/extra/zeros.npy", &zeros);
+        let bytes = archive.finish().unwrap().into_inner();
+        assert!(bytes.len() < 4096, "{}", bytes.len());
+        let error = read(&bytes, 8 << 20).unwrap_err();
+        assert!(error.contains("array step/0/extra/zeros.npy: the trace has more than 8388608 bytes"), "{error}");
+        let (header, tensors) = read(&bytes, (8 << 20) + 4096).unwrap();
+        assert_eq!((header.as_str(), tensors["step/0/extra/zeros"].values.len()), ("{}", 1 << 20));
+    }
 }

@@ -92,6 +92,8 @@ fault_catalogue! {
     Log2E, "spec-log2e", "log2 e", "log2 e is encoded with three digits only, for all sides";
     PixelScale, "spec-pixel", "pixels", "pixels are divided by 255 instead of 256, for all sides";
     LabelShift, "spec-label", "labels", "every label names the class after its own, for all sides";
+    RowTwice, "spec-order", "batch order", "one row of each epoch is taken twice and another never, for all sides";
+    WeightsHalved, "spec-weights", "initial weights", "initial weights fill half of their interval, for all sides";
 }
 
 #[cfg(test)]

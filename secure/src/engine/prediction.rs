@@ -14,8 +14,9 @@ impl Engine {
     pub fn predict(&mut self, x: &[i64]) -> Result<Vec<usize>> {
         let inputs = self.spec.network.inputs();
         self.check_loaded()?;
-        let x = self.deal(x.len() / inputs.max(1), inputs, x)?;
-        let classes = self.opened(x.map(Job::Predict), "predicted classes")?;
+        let rows = x.len() / inputs.max(1);
+        let x = self.deal(rows, inputs, x)?;
+        let classes = self.opened(x.map(Job::Predict), "predicted classes", rows)?;
         Ok(classes.into_iter().map(|c| c as usize).collect())
     }
 
@@ -42,7 +43,7 @@ impl Engine {
             let last = k == pieces;
             let jobs = pair(x, y).map(|(x, y)| Job::Count { x, y, last });
             if last {
-                total = self.opened(jobs, "number of right rows")?.iter().sum::<i64>() as usize;
+                total = self.opened(jobs, "number of right rows", 1)?[0] as usize;
             } else {
                 self.all_do(jobs)?;
             }
@@ -80,16 +81,17 @@ impl Engine {
             None => None,
             Some(both) => {
                 let (values, finite): (Vec<_>, Vec<_>) = both.into_iter().unzip();
-                let finite = open_all("finite losses", finite)?;
-                let values = open_all("losses", values)?;
+                let finite = open_all("finite losses", finite, labels.len())?;
+                let values = open_all("losses", values, labels.len())?;
                 Some(values.into_iter().zip(finite).map(|(v, f)| (f == 1).then_some(v)).collect())
             }
         };
-        let (probabilities, gradient) = (open_all("probabilities", probabilities)?, open_all("gradient", gradient)?);
+        let probabilities = open_all("probabilities", probabilities, logits.len())?;
+        let gradient = open_all("gradient", gradient, logits.len())?;
         Ok(HeadReport { probabilities, loss, gradient, rounding })
     }
 }
 
-fn open_all(what: &str, shares: Vec<Share>) -> Result<Vec<i64>> {
-    open(what, &shares.try_into().map_err(|_| Error::misuse("three parties answer"))?)
+fn open_all(what: &str, shares: Vec<Share>, elements: usize) -> Result<Vec<i64>> {
+    open(what, &shares.try_into().map_err(|_| Error::misuse("three parties answer"))?, elements)
 }

@@ -181,18 +181,21 @@ impl StateFolder {
     /// There is no such state, or it is damaged, or of another party or specification.
     pub fn read(&self, run: &str, step: u64) -> Result<(Kept, Vec<LayerShare>)> {
         let path = self.path(run, step)?;
-        let bytes = std::fs::read(&path).map_err(|e| self.failed(&path, &e))?;
+        self.parse(&path, step, &std::fs::read(&path).map_err(|e| self.failed(&path, &e))?)
+    }
+
+    /// The shares of the state after `step` steps from the bytes of its file, which is called `path`.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read) that are about what a file holds.
+    pub fn parse(&self, path: &Path, step: u64, bytes: &[u8]) -> Result<(Kept, Vec<LayerShare>)> {
         let damaged = || Error::misuse(format!("{}: is damaged; resume from another step", path.display()));
-        let (head, layers): (Head, Vec<LayerShare>) = postcard::from_bytes(&bytes).map_err(|_| damaged())?;
+        let (head, layers): (Head, Vec<LayerShare>) = postcard::from_bytes(bytes).map_err(|_| damaged())?;
         if (head.format, head.party, head.spec) != (FORMAT, self.party, self.spec) {
             let what = "is of another party, version or specification";
             return Err(Error::misuse(format!("{}: {what}", path.display())));
         }
-        let whole = layers.iter().all(|l| {
-            let tensors = [&l.weights, &l.bias, &l.weight_velocity, &l.bias_velocity];
-            tensors.iter().all(|s| [s.own.len(), s.next.len()] == [s.rows * s.cols; 2])
-        });
-        if !whole || head.kept.at.step != step || digests(&layers) != [head.kept.own, head.kept.next] {
+        if head.kept.at.step != step || digests(&layers) != [head.kept.own, head.kept.next] {
             return Err(damaged());
         }
         Ok((head.kept, layers))

@@ -104,8 +104,10 @@ pub enum Answer {
     Step(Spent, Record),
     /// What was spent.
     Spent(Spent),
-    /// A share of what was asked for.
-    Share(Share),
+    /// A share of the predicted classes.
+    Classes(Share),
+    /// A share of the number of rows that are predicted as labelled.
+    RightRows(Share),
     /// Shares of a head's results.
     Head(Box<HeadShares>, Record),
     /// States that are kept.
@@ -131,6 +133,8 @@ pub struct Worker {
     spec: TrainSpec,
     layers: Vec<LayerShare>,
     data: Option<Factor>,
+    /// Rows that the data set is to have.
+    room: usize,
     labels: Option<Share>,
     hits: Option<Share>,
     /// Where states are kept, if anywhere.
@@ -144,8 +148,8 @@ pub struct Worker {
 impl Worker {
     /// A party that holds nothing yet.
     pub fn new(party: Party, spec: TrainSpec) -> Self {
-        let (layers, data, labels, hits, states) = (Vec::new(), None, None, None, None);
-        Worker { party, spec, layers, data, labels, hits, states, seeded: false, may_record: true }
+        let (layers, data, room, labels, hits, states) = (Vec::new(), None, 0, None, None, None);
+        Worker { party, spec, layers, data, room, labels, hits, states, seeded: false, may_record: true }
     }
 
     /// A party that keeps states there.
@@ -193,16 +197,17 @@ impl Worker {
         }
         match job {
             Job::Load(layers) => self.load(layers)?,
-            Job::LoadShares(layers) => self.layers = layers,
+            Job::LoadShares(layers) => self.load_shares(layers)?,
             Job::Shares => return Ok(Answer::Shares(self.layers.clone())),
             Job::NoData(rows) => self.forget_data(rows)?,
             Job::MoreData(x) => self.more_data(x)?,
-            Job::Labels(y) => self.labels = Some(y.share()?),
+            Job::Labels(y) => self.labels = Some(self.all_labels(y)?),
             Job::Train(batches) => return self.train(&batches).map(Answer::Spent),
             Job::Step { x, y, record } => return self.step(x, y, record),
             Job::Predict(x) => {
-                let x = x.share()?;
-                return self.party.run(train::predict(&self.party, &self.layers, Left::from(&x))).map(Answer::Share);
+                let (rows, _) = x.shape();
+                let x = taken(x, "rows to predict", rows, self.spec.network.inputs())?;
+                return self.party.run(train::predict(&self.party, &self.layers, Left::from(&x))).map(Answer::Classes);
             }
             Job::Count { x, y, last } => return self.count(x, y, last),
             Job::Head { logits, labels } => return self.head(logits, labels),
@@ -229,7 +234,7 @@ impl Worker {
     fn resume(&mut self, run: &str, step: u64) -> Result<()> {
         let (kept, layers) = self.states()?.read(run, step)?;
         self.states()?.clear(run);
-        self.layers = layers;
+        self.load_shares(layers)?;
         // Fresh keys begin wherever they are: what they mask has never been masked before.
         if self.seeded {
             self.party.go_on_at(kept.at.calls);
@@ -238,12 +243,35 @@ impl Worker {
     }
 
     fn load(&mut self, layers: Vec<[Dealt; 4]>) -> Result<()> {
-        let layer = |[w, b, vw, vb]: [Dealt; 4]| {
-            let (weights, bias) = (w.share()?, b.share()?);
-            let (weight_velocity, bias_velocity) = (vw.share()?, vb.share()?);
-            Ok(LayerShare { weights, bias, weight_velocity, bias_velocity })
+        let network = &self.spec.network;
+        same_shape("layers", (layers.len(), 1), (network.layers(), 1))?;
+        let layer = |(l, [w, b, vw, vb]): (usize, [Dealt; 4])| {
+            let (rows, cols) = network.shape(l);
+            Ok(LayerShare {
+                weights: taken(w, "weights", rows, cols)?,
+                bias: taken(b, "bias", 1, cols)?,
+                weight_velocity: taken(vw, "weight_velocity", rows, cols)?,
+                bias_velocity: taken(vb, "bias_velocity", 1, cols)?,
+            })
         };
-        self.layers = layers.into_iter().map(layer).collect::<Result<_>>()?;
+        self.layers = (1..).zip(layers).map(layer).collect::<Result<_>>()?;
+        Ok(())
+    }
+
+    /// Takes shares of the parameters that were handed out before.
+    fn load_shares(&mut self, layers: Vec<LayerShare>) -> Result<()> {
+        let network = &self.spec.network;
+        same_shape("layers", (layers.len(), 1), (network.layers(), 1))?;
+        for (l, LayerShare { weights, bias, weight_velocity, bias_velocity }) in (1..).zip(&layers) {
+            let (rows, cols) = network.shape(l);
+            for share in [weights, weight_velocity] {
+                same_shape("weights", share.shape(), (rows, cols))?;
+            }
+            for share in [bias, bias_velocity] {
+                same_shape("bias", share.shape(), (1, cols))?;
+            }
+        }
+        self.layers = layers;
         Ok(())
     }
 
@@ -255,13 +283,27 @@ impl Worker {
                 "a data set of {rows} rows of {inputs}; {MOST_DATA} numbers are the most"
             )));
         }
-        self.data = Some(Factor::with_capacity(self.party.id, rows, inputs));
+        // A number alone takes no more memory than an ordinary data set; a larger one grows with the rows that come.
+        self.data = Some(Factor::with_capacity(self.party.id, rows.min(RESERVED / inputs.max(1)), inputs));
+        self.room = rows;
         Ok(())
     }
 
     fn more_data(&mut self, x: Dealt) -> Result<()> {
         let data = self.data.as_mut().ok_or_else(|| Error::misuse("rows of no data set"))?;
-        data.extend(&x.share()?)
+        let (rows, _) = x.shape();
+        if rows > self.room - data.rows {
+            return Err(Error::misuse(format!(
+                "{rows} more rows of a data set of {}, {} are here",
+                self.room, data.rows
+            )));
+        }
+        data.extend(&taken(x, "rows", rows, self.spec.network.inputs())?)
+    }
+
+    fn all_labels(&self, y: Dealt) -> Result<Share> {
+        let rows = self.data.as_ref().ok_or_else(|| Error::misuse("labels of no data set"))?.rows;
+        taken(y, "labels", rows, self.spec.network.classes())
     }
 
     fn train(&mut self, batches: &[Vec<u32>]) -> Result<Spent> {
@@ -272,6 +314,8 @@ impl Worker {
         if let Some(bad) = batches.iter().flatten().find(|&&r| r as usize >= rows) {
             return Err(Error::misuse(format!("row {bad} of a data set of {rows}")));
         }
+        let batch = self.spec.sgd.batch;
+        batches.iter().try_for_each(|rows| same_shape("batches", (rows.len(), 1), (batch, 1)))?;
         let before = self.party.spent();
         for rows in batches {
             let images = faulty!(StaleBatch => crate::fault::batch::stale(batches, rows), rows);
@@ -282,7 +326,8 @@ impl Worker {
     }
 
     fn step(&mut self, x: Dealt, y: Dealt, record: bool) -> Result<Answer> {
-        let (x, y, p) = (x.share()?, y.share()?, &self.party);
+        let (rows, inputs, classes) = (self.spec.sgd.batch, self.spec.network.inputs(), self.spec.network.classes());
+        let (x, y, p) = (taken(x, "batch", rows, inputs)?, taken(y, "labels", rows, classes)?, &self.party);
         p.record(record);
         let before = p.spent();
         let done = p.run(train::step(p, &self.spec, &mut self.layers, Left::from(&x), &y));
@@ -292,13 +337,14 @@ impl Worker {
     }
 
     fn count(&mut self, x: Dealt, y: Dealt, last: bool) -> Result<Answer> {
-        let (x, y, p) = (x.share()?, y.share()?, &self.party);
+        let ((rows, _), inputs, classes) = (x.shape(), self.spec.network.inputs(), self.spec.network.classes());
+        let (x, y, p) = (taken(x, "rows", rows, inputs)?, taken(y, "labels", rows, classes)?, &self.party);
         let mut hits = p.run(train::count_correct(p, &self.layers, Left::from(&x), &y))?;
         if let Some(before) = self.hits.take() {
             hits.add_assign(&before)?;
         }
         if last {
-            return Ok(Answer::Share(hits));
+            return Ok(Answer::RightRows(hits));
         }
         self.hits = Some(hits);
         Ok(Answer::Done)
@@ -306,8 +352,8 @@ impl Worker {
 
     fn head(&self, logits: Dealt, labels: Dealt) -> Result<Answer> {
         let (p, head, epsilon) = (&self.party, self.spec.head, self.spec.epsilon_units());
+        same_shape("logits and labels", logits.shape(), labels.shape())?;
         let (x, y) = (logits.share()?, labels.share()?);
-        same_shape("logits and labels", x.shape(), y.shape())?;
         p.record(true);
         let shares = p.run(async {
             let out = heads::gradient(p, head, epsilon, &x, &y).await?;
@@ -320,5 +366,14 @@ impl Worker {
     }
 }
 
+/// The share of a dealt matrix that must have this shape, which is looked at before its keys are expanded.
+fn taken(dealt: Dealt, what: &str, rows: usize, cols: usize) -> Result<Share> {
+    same_shape(what, dealt.shape(), (rows, cols))?;
+    dealt.share()
+}
+
 /// Numbers of a data set that a party takes: 32 GiB of them.
 const MOST_DATA: usize = 1 << 32;
+
+/// Numbers of a data set that a party makes room for at once: 1 GiB of them.
+const RESERVED: usize = 1 << 27;

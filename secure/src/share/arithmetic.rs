@@ -6,8 +6,9 @@ use crate::id::PartyId;
 use crate::kernel::wide;
 use serde::{Deserialize, Serialize};
 
-/// One party's replicated share of a matrix over Z_2^64.
+/// One party's replicated share of a matrix over Z_2^64. One that comes from elsewhere has as many words as elements.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "ReadShare")]
 pub struct Share {
     /// The number of rows.
     pub rows: usize,
@@ -21,6 +22,7 @@ pub struct Share {
 
 /// One party's additive part of a matrix: the three parts add up to it. Not masked, so never sent as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "ReadParts")]
 pub struct Parts {
     /// The number of rows.
     pub rows: usize,
@@ -28,6 +30,45 @@ pub struct Parts {
     pub cols: usize,
     /// This party's part, row-major.
     pub part: Words,
+}
+
+/// A share as it was read.
+#[derive(Deserialize)]
+struct ReadShare {
+    rows: usize,
+    cols: usize,
+    own: Words,
+    next: Words,
+}
+
+impl TryFrom<ReadShare> for Share {
+    type Error = &'static str;
+
+    fn try_from(ReadShare { rows, cols, own, next }: ReadShare) -> std::result::Result<Self, Self::Error> {
+        match rows.checked_mul(cols) {
+            Some(n) if own.len() == n && next.len() == n => Ok(Share { rows, cols, own, next }),
+            _ => Err("a share whose words are not as many as its elements"),
+        }
+    }
+}
+
+/// Parts as they were read.
+#[derive(Deserialize)]
+struct ReadParts {
+    rows: usize,
+    cols: usize,
+    part: Words,
+}
+
+impl TryFrom<ReadParts> for Parts {
+    type Error = &'static str;
+
+    fn try_from(ReadParts { rows, cols, part }: ReadParts) -> std::result::Result<Self, Self::Error> {
+        match rows.checked_mul(cols) {
+            Some(n) if part.len() == n => Ok(Parts { rows, cols, part }),
+            _ => Err("parts whose words are not as many as their elements"),
+        }
+    }
 }
 
 impl Share {

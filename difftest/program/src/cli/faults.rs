@@ -17,10 +17,13 @@ pub struct Args {
     /// Lock-step training steps that ordinary training may take to notice
     #[arg(long, default_value_t = 20, value_name = "N")]
     steps: usize,
-    /// Plant nothing: N clean runs with different seeds, heads, depths, roundings and sizes, in which nothing may be
-    /// found
+    /// Plant nothing: N clean runs with different seeds, heads, depths, widths, class counts, batches, formats, data
+    /// and roundings, in which nothing may be found
     #[arg(long, value_name = "N", conflicts_with = "fault")]
     clean: Option<u64>,
+    /// Seed of the first clean run
+    #[arg(long, value_name = "SEED", requires = "clean", default_value_t = 0)]
+    first: u64,
     /// Also write the matrix as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -51,7 +54,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     // A planted fault may make a party panic; the matrix says so, once.
     std::panic::set_hook(Box::new(|_| ()));
     if let Some(runs) = args.clean {
-        return clean(runs);
+        return clean(args.first, runs);
     }
     let chosen = match &args.fault {
         None => AnyFault::all(),
@@ -81,15 +84,16 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
 
 /// Clean runs: whatever is found in them is a false alarm.
 #[cfg(feature = "faults")]
-fn clean(runs: u64) -> Result<Verdict, Error> {
-    let mut alarms = 0;
-    for seed in 0..runs {
+fn clean(first: u64, runs: u64) -> Result<Verdict, Error> {
+    let (start, mut alarms) = (std::time::Instant::now(), 0);
+    for seed in first..first.saturating_add(runs) {
         if let Some(f) = faults::clean(seed)? {
             alarms += 1;
             print(&format!("FALSE ALARM  seed {seed}: {} at {}: {}\n", f.check, f.place, f.detail))?;
         }
     }
-    print(&format!("{alarms} false alarms in {runs} clean runs\n"))?;
+    let seconds = start.elapsed().as_secs_f64();
+    print(&format!("{alarms} false alarms in {runs} clean runs, {seconds:.0} s\n"))?;
     Ok(Verdict::of(alarms == 0))
 }
 

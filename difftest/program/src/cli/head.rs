@@ -145,9 +145,14 @@ fn name(input: &Path) -> &Path {
 fn read(args: &Args) -> Result<(Array2<f64>, Vec<usize>), Error> {
     let standard = args.input.as_os_str() == "-";
     let path = name(&args.input);
-    let bad = |cause| Error::from(LogitsError { path: path.into(), cause });
     let text = if standard { input::text(std::io::stdin(), path, MAX_INPUT) } else { input::file(path, MAX_INPUT) }?;
-    let Input { logits, labels } = serde_json::from_str(&text).map_err(|e| match input::not_finite(&text) {
+    parse(path, &text)
+}
+
+/// Reads and checks the text of an input that is called `path`.
+pub(crate) fn parse(path: &Path, text: &str) -> Result<(Array2<f64>, Vec<usize>), Error> {
+    let bad = |cause| Error::from(LogitsError { path: path.into(), cause });
+    let Input { logits, labels } = serde_json::from_str(text).map_err(|e| match input::not_finite(text) {
         Some(word) => bad(LogitsCause::NotFinite(word.into())),
         None => bad(LogitsCause::Json(e)),
     })?;

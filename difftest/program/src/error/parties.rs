@@ -96,9 +96,19 @@ pub enum SettingsCause {
     /// The party's number is none.
     #[error("party is {0}; it is 0, 1 or 2")]
     Party(u8),
-    /// A number of threads, sessions or seconds is outside its range.
-    #[error("threads must be 1 to 1024; sessions and patience_seconds at least 1")]
+    /// A number of threads or sessions is outside its range.
+    #[error("threads must be 1 to 1024, sessions at least 1")]
     Limits,
+    /// A time is none, or longer than a clock can add up.
+    #[error("{field} is {found}; it must be 1 to {most}")]
+    Seconds {
+        /// The field.
+        field: &'static str,
+        /// The seconds that it names.
+        found: u64,
+        /// The most seconds.
+        most: u64,
+    },
     /// The address to listen on is none.
     #[error("listen is {0:?}; write address:port, 127.0.0.1:7000 for instance")]
     Listen(String),

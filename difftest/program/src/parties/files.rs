@@ -2,6 +2,7 @@
 
 use super::certificates::Issuance;
 use crate::error::{Error, PartiesError, SettingsCause};
+use difftest::input;
 use secure::engine::remote::Hosts;
 use secure::host::hex;
 use secure::id::PartyId;
@@ -143,7 +144,7 @@ impl AddressTable {
         [self.party0.clone(), self.party1.clone(), self.party2.clone()]
     }
 
-    fn check(&self, file: &Path) -> Result<(), Error> {
+    pub(crate) fn check(&self, file: &Path) -> Result<(), Error> {
         for (party, address) in self.all().into_iter().enumerate() {
             let Some(address) = address else { continue };
             let port = address.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?)));
@@ -155,14 +156,30 @@ impl AddressTable {
     }
 }
 
-/// A TOML file. What is wrong with it is told with its line.
-fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Error> {
-    let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
-    toml::from_str(&text).map_err(|e| {
-        let line = e.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
+/// The largest configuration, certificate or key that is read, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Seconds of the longest patience: a day.
+const MOST_PATIENCE: u64 = 86_400;
+
+/// Seconds after which a session may be closed at the latest: a year.
+const MOST_IDLE: u64 = 366 * 86_400;
+
+/// A value from the text of a TOML file that is called `path`. What is wrong with it is told with its line.
+fn from_toml<T: serde::de::DeserializeOwned>(path: &Path, text: &str) -> Result<T, Error> {
+    toml::from_str(text).map_err(|e| {
+        let line = e.span().map_or(1, |span| 1 + text.bytes().take(span.start).filter(|b| *b == b'\n').count());
         let what = e.message().replace('\n', " ");
         SettingsCause::Syntax { line, what }.of(path).into()
     })
+}
+
+/// Refuses a time of no seconds, or of more than a clock can add up.
+fn check_seconds(file: &Path, field: &'static str, found: u64, most: u64) -> Result<(), Error> {
+    if (1..=most).contains(&found) {
+        return Ok(());
+    }
+    Err(SettingsCause::Seconds { field, found, most }.of(file).into())
 }
 
 /// Key, certificate and pins. The files' contents are never part of an error.
@@ -170,7 +187,7 @@ fn credentials(file: &Path, [authority, certificate, key]: [&Path; 3], pins: Pin
     let beside = |path: &Path| file.parent().unwrap_or(Path::new("")).join(path);
     let text = |path: &Path| {
         let path = beside(path);
-        std::fs::read_to_string(&path).map_err(Error::file(&path))
+        input::file(&path, MAX_BYTES)
     };
     let certificate_text = text(certificate)?;
     Credentials::new(&text(authority)?, &certificate_text, &text(key)?, pins)
@@ -183,20 +200,32 @@ impl PartyFile {
     /// # Errors
     /// The line and what is wrong with it.
     pub fn read(path: &Path) -> Result<(Self, PartyId, Credentials), Error> {
-        let file: PartyFile = read(path)?;
+        let (file, id, pins) = Self::parse(path, &input::file(path, MAX_BYTES)?)?;
         let wrong = |cause: SettingsCause| Error::from(cause.of(path));
-        let id = PartyId::ALL.get(usize::from(file.party)).copied();
-        let id = id.ok_or_else(|| wrong(SettingsCause::Party(file.party)))?;
-        if file.threads == 0 || file.threads > 1024 || file.sessions == 0 || file.patience_seconds == 0 {
-            return Err(wrong(SettingsCause::Limits));
-        }
         if file.listen.to_socket_addrs().map_or(0, Iterator::count) == 0 {
             return Err(wrong(SettingsCause::Listen(file.listen)));
         }
-        file.addresses.check(path)?;
-        let pins = file.pins.pins(path)?;
         let credentials = credentials(path, [&file.authority, &file.certificate, &file.key], pins)?;
         Ok((file, id, credentials))
+    }
+
+    /// Reads and checks the text of a file that is called `path`, but nothing that it names.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read) that are about the text.
+    pub(crate) fn parse(path: &Path, text: &str) -> Result<(Self, PartyId, Pins), Error> {
+        let file: PartyFile = from_toml(path, text)?;
+        let wrong = |cause: SettingsCause| Error::from(cause.of(path));
+        let id = PartyId::ALL.get(usize::from(file.party)).copied();
+        let id = id.ok_or_else(|| wrong(SettingsCause::Party(file.party)))?;
+        if !(1..=1024).contains(&file.threads) || file.sessions == 0 {
+            return Err(wrong(SettingsCause::Limits));
+        }
+        check_seconds(path, "patience_seconds", file.patience_seconds, MOST_PATIENCE)?;
+        check_seconds(path, "idle_seconds", file.idle_seconds, MOST_IDLE)?;
+        file.addresses.check(path)?;
+        let pins = file.pins.pins(path)?;
+        Ok((file, id, pins))
     }
 }
 
@@ -206,9 +235,16 @@ impl HostsFile {
     /// # Errors
     /// The line and what is wrong with it.
     pub fn read(path: &Path) -> Result<Hosts, Error> {
-        let file: HostsFile = read(path)?;
+        let file = Self::parse(path, &input::file(path, MAX_BYTES)?)?;
         file.addresses.check(path)?;
         file.hosts(path)
+    }
+
+    /// Reads the text of a file that is called `path`; addresses and pins are checked later.
+    pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, Error> {
+        let file: HostsFile = from_toml(path, text)?;
+        check_seconds(path, "patience_seconds", file.patience_seconds, MOST_PATIENCE)?;
+        Ok(file)
     }
 
     /// Reads a file of parties that have not chosen their ports yet.
@@ -216,17 +252,21 @@ impl HostsFile {
     /// # Errors
     /// The line and what is wrong with it.
     pub fn read_local(path: &Path) -> Result<Hosts, Error> {
-        read::<HostsFile>(path)?.hosts(path)
+        Self::parse(path, &input::file(path, MAX_BYTES)?)?.hosts(path)
+    }
+
+    /// The addresses of all three and the pins.
+    pub(crate) fn named(&self, path: &Path) -> Result<([String; 3], Pins), Error> {
+        let [Some(a), Some(b), Some(c)] = self.addresses.all() else {
+            return Err(SettingsCause::Addresses.of(path).into());
+        };
+        Ok(([a, b, c], self.pins.pins(path)?))
     }
 
     fn hosts(self, path: &Path) -> Result<Hosts, Error> {
-        let file = self;
-        let [Some(a), Some(b), Some(c)] = file.addresses.all() else {
-            return Err(SettingsCause::Addresses.of(path).into());
-        };
-        let pins = file.pins.pins(path)?;
-        let credentials = credentials(path, [&file.authority, &file.certificate, &file.key], pins)?;
-        Ok(Hosts { addresses: [a, b, c], credentials, patience: Duration::from_secs(file.patience_seconds.max(1)) })
+        let (addresses, pins) = self.named(path)?;
+        let credentials = credentials(path, [&self.authority, &self.certificate, &self.key], pins)?;
+        Ok(Hosts { addresses, credentials, patience: Duration::from_secs(self.patience_seconds) })
     }
 }
 

@@ -36,14 +36,14 @@ pub fn not_bits(case: &Case) -> Option<Cause> {
     }
     let (low, high) = ones.iter().fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
     let evidence = format!(
-        "{} elements that should be 1 are other whole numbers, from {low:.0} to {high:.0}: a selection by a bit that is \
-         2 or -1",
+        "{} elements that should be 1 are other whole numbers, from {low:.0} to {high:.0}: a selection by a bit that \
+         is 2 or -1",
         ones.len()
     );
     Some(Cause { name: "bit is not a bit", evidence, explained: ones.len(), failing: j.outside.len() })
 }
 
-/// Results outside of \[0, 1\] that are the same few wherever the argument is the same: an intermediate leaves its range.
+/// Results outside of \[0, 1\] that are the same few wherever the argument is: an intermediate leaves its range.
 pub fn overflow(case: &Case) -> Option<Cause> {
     let j = exponential(case)?;
     let strange = j.outside.iter().filter(|&&i| j.output[i] < -j.unit || j.output[i] > 1.0 + j.unit).count();
