@@ -4,8 +4,8 @@
 //! Both sides start from the same parameters, exactly, unless [`From`] says how far they are apart, as after steps that
 //! each side took on its own: |x| dw + dx dw and db are added then. For every probed tensor the walk gives a radius r
 //! with |fixed point - f64| <= r, element by element, where the centre is the f64 side's own value (its rounding is
-//! part of r). A walk's input is the f64 side's probes: the radius of a tensor is computed from the tensors that go *into* the
-//! operation, never from its result.
+//! part of r). A walk's input is the f64 side's probes: the radius of a tensor is computed from the tensors that go
+//! *into* the operation, never from its result.
 //!
 //! With dx, dw the radii of x, w, t the truncation (1 unit probabilistic, 1/2 nearest), and gamma the relative error of
 //! an f64 sum:
