@@ -6,6 +6,7 @@
 use super::Trace;
 use crate::compare::real;
 use crate::config::Config;
+use crate::count::counted;
 use crate::error::{Error, FileKind, Malformed};
 use crate::input;
 use crate::side::Batch;
@@ -138,13 +139,16 @@ impl StepFile {
         let (batch, inputs) = (file.spec.sgd.batch, file.spec.network.inputs());
         if file.rows.len() != batch || file.labels.len() != batch {
             return Err(bad(format!(
-                "has {} rows and {} labels; its batch is {batch}",
-                file.rows.len(),
-                file.labels.len()
+                "has {} and {}; its batch is {batch}",
+                counted(file.rows.len(), "row"),
+                counted(file.labels.len(), "label")
             )));
         }
         if let Some(row) = file.rows.iter().position(|r| r.len() != inputs) {
-            return Err(bad(format!("row {row} has {} values; the network takes {inputs}", file.rows[row].len())));
+            return Err(bad(format!(
+                "row {row} has {}; the network takes {inputs}",
+                counted(file.rows[row].len(), "value")
+            )));
         }
         let classes = file.spec.network.classes();
         if let Some(row) = file.labels.iter().position(|&l| l >= classes) {
@@ -182,7 +186,7 @@ impl StepFile {
     pub fn parameters(&self) -> Result<Parameters, String> {
         let network = &self.spec.network;
         if self.layers.len() != network.layers() {
-            return Err(format!("has {} layers; the network has {}", self.layers.len(), network.layers()));
+            return Err(format!("has {}; the network has {}", counted(self.layers.len(), "layer"), network.layers()));
         }
         let layer = |(l, layer): (usize, &Layer)| {
             let (rows, columns) = network.shape(l);
