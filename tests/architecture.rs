@@ -66,6 +66,7 @@ const CRATES: [Crate; 6] = [
             "threads",
             "output",
             "statistics",
+            "keeping",
             "config",
             "explain::origin",
             "parties",

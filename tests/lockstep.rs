@@ -4,29 +4,76 @@
 use difftest::config::{Config, Training};
 use difftest::run::lockstep;
 use difftest::side::secure::Secure;
+use fixtures::Dataset;
 use reference::spec::{Head, Rounding, SgdSpec};
+use std::sync::OnceLock;
+
+/// MNIST with a short test set: accuracy is not the subject here.
+fn data() -> &'static Dataset {
+    static DATA: OnceLock<Dataset> = OnceLock::new();
+    DATA.get_or_init(|| {
+        let mut data = fixtures::mnist().unwrap();
+        data.test.labels.truncate(100);
+        data.test.images.truncate(100 * 784);
+        data
+    })
+}
+
+fn is_bit_exact_and_inside_its_bound(layers: usize, head: Head, rounding: Rounding) {
+    let training = Training { head, layers, hidden: 128, rounding, epsilon: 0.1, sgd: SgdSpec::default() };
+    let spec = training.spec(784).unwrap();
+    let mut secure = Secure::start(spec.clone(), None, true).unwrap();
+    let config = Config::new(spec, 3, 11);
+    let found = lockstep::run(&config, data(), &mut secure, |_, _| ()).unwrap();
+    for check in found.checks.iter().filter(|c| c.name != "divergence") {
+        assert!(check.passed, "{}: {check:?}", config.command(""));
+    }
+    // A bound that is never nearly reached somewhere would prove little.
+    let closest = found.distances.tensors.values().map(|c| c.closest).fold(0.0, f64::max);
+    assert!((0.5..=1.0).contains(&closest), "{}: closest {closest}", config.command(""));
+}
+
+/// Makes a test of each head and rounding for one depth, and the list of the heads.
+macro_rules! depth {
+    ($module:ident, $layers:literal; $($name:ident: $head:ident;)*) => {
+        mod $module {
+            $(mod $name {
+                use super::super::is_bit_exact_and_inside_its_bound;
+                use reference::spec::{Head, Rounding};
+
+                #[test]
+                fn nearest() {
+                    is_bit_exact_and_inside_its_bound($layers, Head::$head, Rounding::Nearest);
+                }
+
+                #[test]
+                fn probabilistic() {
+                    is_bit_exact_and_inside_its_bound($layers, Head::$head, Rounding::Probabilistic);
+                }
+            })*
+
+            pub const HEADS: &[reference::spec::Head] = &[$(reference::spec::Head::$head,)*];
+        }
+    };
+    ($module:ident, $layers:literal) => {
+        depth! {
+            $module, $layers;
+            softmax: Softmax;
+            relu_prob: ReluProb;
+            relu_prob_cut: ReluProbCut;
+            relu_grad: ReluGrad;
+            relu_eps: ReluEps;
+        }
+    };
+}
+
+depth!(one_layer, 1);
+depth!(two_layers, 2);
+depth!(three_layers, 3);
 
 #[test]
-fn every_head_rounding_and_depth_is_bit_exact_and_inside_its_bound() {
-    let mut data = fixtures::mnist().unwrap();
-    // Accuracy is not the subject here.
-    data.test.labels.truncate(100);
-    data.test.images.truncate(100 * 784);
-    for head in Head::ALL {
-        for rounding in Rounding::ALL {
-            for layers in 1..=3 {
-                let training = Training { head, layers, hidden: 128, rounding, epsilon: 0.1, sgd: SgdSpec::default() };
-                let spec = training.spec(784).unwrap();
-                let mut secure = Secure::start(spec.clone(), None, true).unwrap();
-                let config = Config::new(spec, 3, 11);
-                let found = lockstep::run(&config, &data, &mut secure, |_, _| ()).unwrap();
-                for check in found.checks.iter().filter(|c| c.name != "divergence") {
-                    assert!(check.passed, "{}: {check:?}", config.command(""));
-                }
-                // A bound that is never nearly reached somewhere would prove little.
-                let closest = found.distances.tensors.values().map(|c| c.closest).fold(0.0, f64::max);
-                assert!((0.5..=1.0).contains(&closest), "{}: closest {closest}", config.command(""));
-            }
-        }
+fn every_head_has_its_tests() {
+    for heads in [one_layer::HEADS, two_layers::HEADS, three_layers::HEADS] {
+        assert_eq!(heads, Head::ALL);
     }
 }

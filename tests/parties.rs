@@ -2,9 +2,12 @@
 //! nobody gets in who should not, and whatever ends one of them ends the session in bounded time with one line that
 //! names it.
 
+mod campaign;
+mod resume;
+mod switch;
+mod tampering;
+
 use crate::common::program;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha12Rng;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 use secure::control::{Hello, Open, Preamble, Purpose, Reply, receive, send};
@@ -65,6 +68,11 @@ struct Parties {
 
 impl Parties {
     fn start() -> Self {
+        Self::prepared(|_, text| text)
+    }
+
+    /// Started with files that `edit` has changed: the text of party k's file without addresses.
+    fn prepared(edit: impl Fn(usize, String) -> String) -> Self {
         let folder = tempfile::tempdir().unwrap();
         certs(folder.path());
         for k in 0..3 {
@@ -73,7 +81,7 @@ impl Parties {
             let (head, _) = text.split_once("[addresses]").expect("the file says where the others are");
             let head = head.replace("record = false", "record = true").replace("seeds = false", "seeds = true");
             let head = head.replace(&format!("127.0.0.1:700{k}"), "127.0.0.1:0");
-            std::fs::write(folder.path().join(name), head).unwrap();
+            std::fs::write(folder.path().join(name), edit(k, head)).unwrap();
         }
         let mut parties = Parties { folder, processes: Vec::new(), addresses: Default::default() };
         for k in 0..3 {
@@ -361,14 +369,7 @@ fn a_seed_and_records_are_given_only_where_they_are_allowed() {
 /// Parties keep their own states; one that was killed comes back and the run goes on from there, to the same bits.
 #[test]
 fn a_killed_party_is_started_again_and_the_run_goes_on() {
-    let mut parties = Parties::start();
-    for k in 0..3 {
-        let name = parties.folder.path().join(format!("party{k}.toml"));
-        let text = std::fs::read_to_string(&name).unwrap();
-        std::fs::create_dir(parties.folder.path().join(format!("states{k}"))).unwrap();
-        std::fs::write(&name, format!("states = \"states{k}\"\n{text}")).unwrap();
-        parties.restart(k);
-    }
+    let mut parties = Parties::prepared(|k, text| format!("states = \"states{k}\"\n{text}"));
     let config = EngineConfig {
         deadline: Duration::from_secs(2),
         ..EngineConfig::new(spec(Head::Softmax, Rounding::Nearest, 2))
@@ -398,64 +399,6 @@ fn a_killed_party_is_started_again_and_the_run_goes_on() {
         let names = std::fs::read_dir(parties.folder.path().join(format!("states{k}"))).unwrap();
         let names: Vec<_> = names.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         assert!(names.iter().all(|n| n.contains(&format!("party{k}")) && n.ends_with(".state")), "{names:?}");
-    }
-}
-
-/// Faults at random points of a training, and how many: more with DIFFTEST_FAULT_POINTS.
-#[test]
-fn whatever_ends_a_party_ends_the_session_in_bounded_time_and_is_named() {
-    let points: u64 = std::env::var("DIFFTEST_FAULT_POINTS").ok().and_then(|n| n.parse().ok()).unwrap_or(6);
-    let mut parties = Parties::start();
-    let deadline = Duration::from_secs(2);
-    for point in 0..points {
-        let mut rng = ChaCha12Rng::seed_from_u64(point);
-        let (k, stop, after) = (rng.random_range(0..3), point % 2 == 1, rng.random_range(0..400));
-        let config = EngineConfig { deadline, ..EngineConfig::new(spec(Head::Softmax, Rounding::Probabilistic, 2)) };
-        let mut engine = loaded(parties.hosts().start(&config).unwrap());
-        let training = std::thread::spawn(move || {
-            let start = Instant::now();
-            loop {
-                if let Err(e) = engine.train(&batches(20)) {
-                    return (e.to_string(), start.elapsed(), engine);
-                }
-            }
-        });
-        std::thread::sleep(Duration::from_millis(after));
-        let what = if stop { "stopped" } else { "killed" };
-        let struck = Instant::now();
-        parties.signal(k, if stop { "-STOP" } else { "-KILL" });
-        let (error, ..) = training.join().unwrap();
-        let took = struck.elapsed();
-        println!("point {point}: party {k} {what} after {after} ms: {:.1} s: {error}", took.as_secs_f64());
-        assert!(!error.contains('\n') && error.contains(&format!("party {k}")), "{what} party {k}: {error}");
-        assert!(took < 10 * deadline, "{what} party {k}: {took:?}");
-        if stop {
-            parties.signal(k, "-CONT");
-        } else {
-            parties.restart(k);
-        }
-        // Whoever is left has closed the session.
-        for id in PartyId::ALL {
-            let until = Instant::now() + PATIENCE;
-            loop {
-                let status =
-                    health(&parties.credentials("client"), id, &parties.addresses[id.index()], PATIENCE).unwrap();
-                if status.sessions == 0 {
-                    break;
-                }
-                assert!(Instant::now() < until, "{what} party {k}: party {id} keeps {status:?}");
-                std::thread::sleep(Duration::from_millis(50));
-            }
-        }
-    }
-    // No thread and no connection is left of the sessions.
-    for process in &parties.processes {
-        let entries = |what: &str| std::fs::read_dir(format!("/proc/{}/{what}", process.child.id())).unwrap().count();
-        let until = Instant::now() + PATIENCE;
-        while entries("task") > 4 || entries("fd") > 8 {
-            assert!(Instant::now() < until, "{} threads, {} files", entries("task"), entries("fd"));
-            std::thread::sleep(Duration::from_millis(50));
-        }
     }
 }
 
@@ -527,6 +470,67 @@ fn a_step_between_distant_parties_takes_as_many_rounds_as_one_in_memory() {
         );
         assert_eq!(rounds, 70.0, "{name}");
         assert!((6e6..7e6).contains(&bytes), "{name}: {bytes} bytes a step");
+    }
+}
+
+/// Two clients at once, whose jobs the same three processes take in turns, one of them over IPv6.
+#[test]
+fn sessions_at_the_same_time_do_not_meet() {
+    let config = EngineConfig { seed: Some(3), ..EngineConfig::new(spec(Head::ReluProb, Rounding::Probabilistic, 2)) };
+    let other = EngineConfig { seed: Some(4), ..EngineConfig::new(spec(Head::Softmax, Rounding::Nearest, 1)) };
+    let alone = |config: &EngineConfig| {
+        let mut engine = loaded(Engine::start(config.clone()).unwrap());
+        engine.train(&batches(8)).unwrap();
+        engine.parameters().unwrap()
+    };
+    let expected = [alone(&config), alone(&other)];
+    for localhost in ["127.0.0.1", "[::1]"] {
+        if let Err(e) = TcpListener::bind(format!("{localhost}:0")) {
+            println!("skipped: this system has no {localhost}: {e}");
+            continue;
+        }
+        let parties = Parties::prepared(|_, text| text.replace("127.0.0.1:0", &format!("{localhost}:0")));
+        assert!(parties.addresses.iter().all(|address| address.starts_with(localhost)), "{:?}", parties.addresses);
+        let mut first = loaded(parties.hosts().start(&config).unwrap());
+        let mut second = loaded(parties.hosts().start(&other).unwrap());
+        std::thread::scope(|scope| {
+            scope.spawn(|| batches(8).iter().for_each(|b| drop(first.train(std::slice::from_ref(b)).unwrap())));
+            scope.spawn(|| batches(8).iter().for_each(|b| drop(second.train(std::slice::from_ref(b)).unwrap())));
+        });
+        assert!([first.parameters().unwrap(), second.parameters().unwrap()] == expected, "{localhost}");
+        let status = parties.ask(&parties.credentials("client"), 1, &Purpose::Health).unwrap().0;
+        assert!(matches!(status, Reply::Status(s) if s.sessions == 2), "two sessions");
+    }
+}
+
+/// What a supervisor runs: one line and exit code 0 while the party lives, one line and another code when it does not.
+#[test]
+fn a_supervisor_can_ask_a_party_how_it_is() {
+    let mut parties = Parties::start();
+    let file = parties.folder.path().join("party2.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let port = parties.addresses[2].rsplit_once(':').unwrap().1;
+    std::fs::write(&file, text.replace("127.0.0.1:0", &format!("127.0.0.1:{port}"))).unwrap();
+    let health = || program().args(["party", "--health", "--config"]).arg(&file).output().unwrap();
+    let answer = health();
+    let line = String::from_utf8(answer.stdout).unwrap();
+    assert_eq!((answer.status.code(), line.lines().count()), (Some(0), 1), "{line}");
+    assert!(line.starts_with("party=2 up_seconds=") && line.contains("sessions=0 ended=0 failed=0"), "{line}");
+    parties.processes[2].child.kill().unwrap();
+    parties.processes[2].child.wait().unwrap();
+    let answer = health();
+    let line = String::from_utf8(answer.stderr).unwrap();
+    assert_eq!((answer.status.code(), line.lines().count()), (Some(2), 1), "{line}");
+    assert!(line.contains("party 2 cannot be reached at 127.0.0.1:"), "{line}");
+}
+
+#[test]
+fn commands_that_have_nothing_to_do_with_parties_elsewhere_say_so() {
+    for command in [&["faults"][..], &["paper", "table"], &["fixtures", "verify"], &["certs", "none"], &["man"]] {
+        let output = program().args(command).args(["--parties", "tls"]).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), error.lines().count()), (Some(2), 1), "{command:?}: {error}");
+        assert!(error.contains("leave --parties out"), "{command:?}: {error}");
     }
 }
 

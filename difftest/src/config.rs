@@ -1,6 +1,7 @@
 //! What a run is, validated: the meaning of the flags.
 
 use crate::error::{ConfigError, Error};
+use crate::keeping::Keeping;
 use fixtures::Dataset;
 use reference::spec::{FixedSpec, Head, NetworkSpec, ProbePoint, Rounding, SgdSpec, TrainSpec};
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,9 @@ pub struct Config {
     /// Trained model that a free run goes on with, instead of initial weights.
     #[serde(serialize_with = "path_text")]
     pub loaded: Option<PathBuf>,
+    /// Whether and how the parties keep states of the run.
+    #[serde(skip)]
+    pub keeping: Option<Keeping>,
     /// Name of the engine on the secure side, if it is not the one of this project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<&'static str>,
@@ -185,9 +189,15 @@ impl Config {
             only_step: None,
             only_probe: None,
             loaded: None,
+            keeping: None,
             engine: None,
             replayed: None,
         }
+    }
+
+    /// The run to be resumed, if that is asked for.
+    pub fn resumed(&self) -> Option<&Keeping> {
+        self.keeping.as_ref().filter(|keeping| keeping.resume)
     }
 
     /// Whether the tensors of this step are compared (`--step`).

@@ -9,12 +9,14 @@ mod cells;
 mod checkpoint;
 mod config;
 mod file;
+mod keeping;
 mod output;
 
 pub use cells::CellError;
 pub use checkpoint::{CheckpointCause, CheckpointError};
 pub use config::ConfigError;
 pub use file::{FileKind, Malformed};
+pub use keeping::KeepingError;
 pub use output::OutputError;
 
 use crate::chance::Chance;
@@ -37,6 +39,9 @@ pub enum Error {
     /// A saved model cannot be used or written.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    /// A run cannot be begun or resumed in a folder of states.
+    #[error(transparent)]
+    Keeping(#[from] KeepingError),
     /// Cells of the paper's evaluation do not fit what is asked of them.
     #[error(transparent)]
     Cells(#[from] CellError),

@@ -81,6 +81,7 @@ pub mod generate;
 pub mod golden;
 pub mod input;
 pub mod interrupt;
+pub mod keeping;
 pub mod output;
 pub mod paper;
 pub mod parties;

@@ -166,6 +166,9 @@ pub struct Report {
     pub config: Config,
     /// Steps taken.
     pub steps: usize,
+    /// Steps that were taken and judged before, by the run that this one has resumed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub before: usize,
     /// Lock-step: every probed tensor.
     pub tensors: Vec<TensorRow>,
     /// The cause of every difference by tensor, all steps together.
@@ -188,6 +191,10 @@ pub struct Report {
     pub cost: CostReport,
 }
 
+fn is_zero(steps: &usize) -> bool {
+    *steps == 0
+}
+
 /// What all modes find.
 struct Common {
     checks: Vec<Outcome>,
@@ -196,6 +203,7 @@ struct Common {
     accuracy: (f64, f64),
     spent: [Spent; 3],
     steps: usize,
+    before: usize,
 }
 
 impl Report {
@@ -210,6 +218,7 @@ impl Report {
             insecure: config.insecure_seed.is_some(),
             config: config.clone(),
             steps: found.steps,
+            before: found.before,
             tensors: Vec::new(),
             budget: Vec::new(),
             budget_steps: Vec::new(),
@@ -231,7 +240,8 @@ impl Report {
     /// Of a lock-step run.
     pub fn lockstep(config: &Config, data: &Dataset, found: lockstep::Findings) -> Self {
         debug_assert_eq!(config.mode, Mode::Lockstep);
-        let lockstep::Findings { distances, budgets, checks, divergence, watch, accuracy, spent, steps } = found;
+        let lockstep::Findings { distances, budgets, checks, divergence, watch, accuracy, spent, steps, before } =
+            found;
         let Distances { tensors, statistical, tightness, details } = distances;
         let unit = 1.0 / config.spec.fixed.one() as f64;
         Report {
@@ -246,14 +256,14 @@ impl Report {
                 .map(|(step, b)| budget::StepBudget { step: *step, tensors: budget::rows(b, unit) })
                 .collect(),
             details,
-            ..Self::new(config, data, Common { checks, divergence, watch, accuracy, spent, steps })
+            ..Self::new(config, data, Common { checks, divergence, watch, accuracy, spent, steps, before })
         }
     }
 
     /// Of a free run, beside what it has trained.
     pub fn free(config: &Config, data: &Dataset, found: free::Findings) -> (Self, Trained) {
-        let free::Findings { curve, checks, divergence, watch, accuracy, spent, steps, trained } = found;
-        let common = Common { checks, divergence, watch, accuracy, spent, steps };
+        let free::Findings { curve, checks, divergence, watch, accuracy, spent, steps, before, trained } = found;
+        let common = Common { checks, divergence, watch, accuracy, spent, steps, before };
         (Report { curve, ..Self::new(config, data, common) }, trained)
     }
 

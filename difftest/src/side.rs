@@ -5,7 +5,7 @@ pub mod real;
 pub mod recorded;
 pub mod secure;
 
-use crate::error::Error;
+use crate::error::{Error, KeepingError};
 use crate::explain::origin::Truncated;
 use ::secure::nn::dense::LayerShare;
 use ndarray::Array2;
@@ -137,6 +137,34 @@ pub trait Opens: Side<Value = i64> {
     /// # Errors
     /// A peer that fails.
     fn parameters(&mut self) -> Result<Parameters, Error>;
+
+    /// Has the parties keep what the run needs to go on after `step` steps, each its own.
+    ///
+    /// # Errors
+    /// A side that keeps no states, which is every one unless it says otherwise; a peer that fails.
+    fn keep(&mut self, run: &str, step: u64) -> Result<(), Error> {
+        let _ = (run, step);
+        Err(KeepingError::Stateless(self.name()).into())
+    }
+
+    /// After how many steps of `run` a state was last kept, if any was.
+    ///
+    /// # Errors
+    /// A peer that fails.
+    fn kept(&mut self, run: &str) -> Result<Option<u64>, Error> {
+        let _ = run;
+        Ok(None)
+    }
+
+    /// Takes up `run` where a state was last kept, and says after how many steps; `None`: none was, and nothing has
+    /// changed.
+    ///
+    /// # Errors
+    /// A peer that fails.
+    fn resume(&mut self, run: &str) -> Result<Option<u64>, Error> {
+        let _ = run;
+        Ok(None)
+    }
 
     /// Hands out what the last step truncated, for sides that record it.
     fn take_truncated(&mut self) -> Vec<Truncated> {

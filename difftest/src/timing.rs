@@ -12,6 +12,7 @@ use crate::count::counted;
 use crate::error::Error;
 use crate::evaluation::Evaluation;
 use crate::generate;
+use crate::parties::{Processes, processes};
 use crate::provenance::Provenance;
 use crate::side::Side;
 use crate::side::Trains;
@@ -175,9 +176,13 @@ pub struct Measured {
     pub bytes_per_step: f64,
     /// Messages that all parties send in a step.
     pub messages_per_step: f64,
-    /// Largest resident size of this process so far: three parties, their data, and the plaintext side. Null where the
-    /// system does not tell.
+    /// Largest resident size of this process so far: three parties, their data, and the plaintext side. Where the
+    /// parties have processes of their own on this machine, theirs is added. Null where the system does not tell, or
+    /// they are on other machines.
     pub peak_memory_bytes: Option<u64>,
+    /// The parties' part of it, where they have processes of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parties_peak_memory_bytes: Option<u64>,
     /// Part of the three parties' time, by phase.
     pub phases: BTreeMap<&'static str, f64>,
     /// Other networks.
@@ -211,10 +216,10 @@ fn train(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> Re
     let (mut epochs, mut cost) = (Vec::new(), crate::side::Spent::default());
     for done in 0..timing.epochs {
         let batches: Vec<Vec<u32>> = all.by_ref().take(timing.steps_of(data)).collect();
-        let watch = Stopwatch::start();
+        let watch = Stopwatch::start(processes());
         cost += secure.train(&batches)?;
         let secure_took = watch.stop();
-        let watch = Stopwatch::start();
+        let watch = Stopwatch::start(Processes::Own);
         for batch in &batches {
             let index: Vec<usize> = batch.iter().map(|&r| r as usize).collect();
             let x: Array2<f64> = pixels.select(Axis(0), &index);
@@ -242,10 +247,10 @@ pub fn epochs(timing: &Timing, data: &Dataset, progress: impl FnMut(usize)) -> R
 pub fn run(timing: &Timing, data: &Dataset, progress: impl FnMut(usize)) -> Result<Measured, Error> {
     let Trained { mut secure, mut plain, epochs, cost } = train(timing, data, progress)?;
     let times = secure.times()?;
-    let peak_memory_bytes = peak_memory();
+    let memory = peak_memory();
     let evaluation = Evaluation::of(data, timing.spec.fixed);
     let accuracy = (evaluation.accuracy(&mut secure)?, evaluation.accuracy(&mut plain)?);
-    Ok(summary(timing, timing.steps_of(data), epochs, &cost, &times, peak_memory_bytes, accuracy))
+    Ok(summary(timing, timing.steps_of(data), epochs, &cost, &times, memory, accuracy))
 }
 
 /// Cores that other work had meanwhile, on average; `None` where the system does not tell.
@@ -261,7 +266,7 @@ fn summary(
     epochs: Vec<Epoch>,
     cost: &crate::side::Spent,
     times: &BTreeMap<Phase, Duration>,
-    peak_memory_bytes: Option<u64>,
+    (peak_memory_bytes, parties_peak_memory_bytes): (Option<u64>, Option<u64>),
     (secure_accuracy, plaintext_accuracy): (f64, f64),
 ) -> Measured {
     let counted = if epochs.len() > 1 { &epochs[1..] } else { &epochs[..] };
@@ -302,6 +307,7 @@ fn summary(
         bytes_per_step: bytes,
         messages_per_step: cost.messages as f64 / total_steps,
         peak_memory_bytes,
+        parties_peak_memory_bytes,
         projections: timing.links.iter().map(project).collect(),
         more_cores: more_cores(&secure, &phases, made.cores),
         made,
@@ -355,9 +361,22 @@ pub const fn phase_name(phase: Phase) -> &'static str {
     }
 }
 
-/// VmHWM of this process, where Linux tells it.
-fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+/// The largest resident sizes of all processes that take part, and of the parties' own, where they have some.
+fn peak_memory() -> (Option<u64>, Option<u64>) {
+    let own = peak_memory_of("self");
+    match processes() {
+        Processes::Own => (own, None),
+        Processes::Unknown => (None, None),
+        Processes::Here(ids) => {
+            let parties: Option<u64> = ids.iter().map(|id| peak_memory_of(&id.to_string())).sum();
+            (own.zip(parties).map(|(own, parties)| own + parties), parties)
+        }
+    }
+}
+
+/// VmHWM of a process, where Linux tells it.
+fn peak_memory_of(process: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
     Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
 }
@@ -413,9 +432,12 @@ fn details(m: &Measured) -> String {
         m.bytes_per_step / 1e6
     );
     if let Some(peak) = m.peak_memory_bytes {
+        let parties = m.parties_peak_memory_bytes.map_or(String::new(), |bytes| {
+            format!(", {:.2} GB of them by the parties' own processes", bytes as f64 / 1e9)
+        });
         let _ = writeln!(
             out,
-            "peak memory: {:.2} GB (three parties with their data, and the plaintext side)",
+            "peak memory: {:.2} GB (three parties with their data, and the plaintext side){parties}",
             peak as f64 / 1e9
         );
     }

@@ -98,13 +98,6 @@ impl Open {
     }
 }
 
-impl Open {
-    /// The digest of the specification alone: what a kept state belongs to.
-    pub fn spec_digest(&self) -> [u8; 32] {
-        Sha256::digest(format!("{:?}", self.spec)).into()
-    }
-}
-
 /// A party's first words to its neighbour.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Hello {

@@ -55,7 +55,8 @@ pub struct StepSpent {
 /// The cost so far of one party, or of all three together.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
-    /// Communication rounds, counted once for all parties.
+    /// Communication rounds, counted once for all parties: exchanges, in which not every party has to wait
+    /// ([`chain`](crate::net::chain)).
     pub rounds: u64,
     /// Messages sent: at most one to each neighbour in each round.
     pub messages: u64,

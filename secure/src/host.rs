@@ -2,18 +2,18 @@
 //!
 //! One thread accepts. Every connection has a thread of its own that finds out within seconds who is there; strangers
 //! end with one line in the log. The client's connection opens a session and carries its jobs; two connections come
-//! from the neighbours and two go to them, each used in one direction, with a thread that moves frames between it and a
-//! queue ([`crate::net::frame`]).
+//! from the neighbours and two go to them, each used in one direction: the party writes to two, and a thread each fills
+//! a queue from the others ([`crate::net::frame`]).
 
 use crate::control::{FromParty, Hello, LONG, Open, Preamble, Purpose, Reply, SHORT, Status, receive, send};
 use crate::engine::remote::{ask, printable, told};
-use crate::engine::state::StateFolder;
+use crate::engine::state::{StateFolder, spec_digest};
 use crate::engine::worker::{Answer, Job};
 use crate::engine::{Terms, keep_freed_memory, party_seed, run_party};
 use crate::error::{Error, Result};
 use crate::id::{Neighbour, PartyId};
-use crate::net::frame::{SessionId, Wire, pump_in, pump_out};
-use crate::net::queue::{Item, QueueChannel, Sender, Stopped, queue};
+use crate::net::frame::{FrameWriter, SessionId, Wire, pump_in};
+use crate::net::queue::{Item, Outbox, QueueChannel, Sender, Stopped, queue};
 use crate::net::tls::{Closer, Credentials, Peer, TlsStream};
 use crate::pool::Pool;
 use std::collections::HashMap;
@@ -378,7 +378,7 @@ impl Host {
             seed: open.seed.map(|s| party_seed(s, id)),
             progress: Arc::clone(&progress),
             record: self.config.record,
-            states: self.config.states.clone().map(|folder| StateFolder::new(folder, id, open.spec_digest())),
+            states: self.config.states.clone().map(|folder| StateFolder::new(folder, id, spec_digest(&open.spec))),
         };
         let (channel, cancel) = pumps.channel(open.deadline);
         let body: Box<dyn FnOnce() + Send> = Box::new(move || {
@@ -396,13 +396,17 @@ impl Host {
             Err(e) => done.failed = Some(format!("cannot start its threads: {e}")),
             Ok(pool) => {
                 done.failed = self.jobs(client, &jobs, &answers, &progress, &mut done);
+                drop(jobs);
                 if done.failed.is_some() {
                     // Whatever the party waits for will not matter any more.
                     for inbox in &cancel {
                         let _ = inbox.try_send(Item::Stopped(Stopped::Lost("is not waited for any more".into())));
                     }
+                    // Nor will what it writes to a neighbour that does not read.
+                    if !ends(&answers) {
+                        pumps.close();
+                    }
                 }
-                drop(jobs);
                 drop(cancel);
                 drop(pool);
             }
@@ -481,10 +485,21 @@ struct Links {
     from: [TlsStream; 2],
 }
 
-/// The threads that move a session's frames.
+/// Whether a party is done with its answers within a second.
+fn ends(answers: &Receiver<Result<Answer>>) -> bool {
+    let until = Instant::now() + Duration::from_secs(1);
+    loop {
+        match answers.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(_) => {}
+            Err(e) => return e == RecvTimeoutError::Disconnected,
+        }
+    }
+}
+
+/// A session's connections, and the threads that read from them.
 struct Pumps {
     id: PartyId,
-    to: [Sender; 2],
+    to: [FrameWriter<TlsStream>; 2],
     inbox: [Sender; 2],
     outbox: Mutex<Option<[Receiver<Item>; 2]>>,
     closers: Vec<Closer>,
@@ -504,19 +519,13 @@ impl Pumps {
         }
         let thread = |name: String| std::thread::Builder::new().name(name);
         let (mut to, mut inbox, mut outbox) = (Vec::new(), Vec::new(), Vec::new());
-        for (n, (mut out, mut from)) in Neighbour::BOTH.into_iter().zip(links.to.into_iter().zip(links.from)) {
+        for (n, (out, mut from)) in Neighbour::BOTH.into_iter().zip(links.to.into_iter().zip(links.from)) {
             let peer = id.neighbour(n);
-            let ((sender, items), (received, reader)) = (queue(), queue());
-            let counted = Arc::clone(&wire);
-            threads.push(thread(format!("to party {peer}")).spawn(move || {
-                // A connection that fails closes the queue, which the party finds out.
-                let _ = pump_out(&items, &mut out, id, &session, &counted);
-                out.finish();
-            })?);
+            let (received, reader) = queue();
             let given = received.clone();
             threads
                 .push(thread(format!("from party {peer}")).spawn(move || pump_in(&mut from, &given, peer, &session))?);
-            to.push(sender);
+            to.push(FrameWriter::new(out, id, session, Arc::clone(&wire)));
             inbox.push(received);
             outbox.push(reader);
         }
@@ -536,23 +545,27 @@ impl Pumps {
     /// The party's end, and the queues with which it can be woken.
     fn channel(&self, deadline: Duration) -> (QueueChannel, [Sender; 2]) {
         let from = self.outbox.lock().unwrap_or_else(PoisonError::into_inner).take().expect("one channel a session");
-        (QueueChannel::new(self.id, self.to.clone(), from, deadline).no_spin(), self.inbox.clone())
+        let to = self.to.clone().map(|to| Box::new(to) as Box<dyn Outbox>);
+        (QueueChannel::new(self.id, to, from, deadline).no_spin(), self.inbox.clone())
+    }
+
+    /// Ends the connections: who reads or writes returns.
+    fn close(&self) {
+        self.closers.iter().for_each(Closer::close);
     }
 
     /// Tells the neighbours that this party leaves, and why; ends the connections and the threads. What was counted.
     fn end(self, failed: Option<&str>) -> (u64, u64, u64) {
         let why = failed.map_or_else(|| "its client ended the session".to_owned(), ToOwned::to_owned);
-        for to in &self.to {
-            let _ = to.try_send(Item::Stopped(Stopped::Reason(why.clone())));
+        for mut to in self.to.clone() {
+            to.end(Stopped::Reason(why.clone()));
+            to.with(|stream| {
+                let _ = stream.wait(None, Some(Duration::from_secs(1)));
+                stream.finish();
+            });
         }
+        self.close();
         drop((self.to, self.inbox));
-        // The writers send what is left; a neighbour that reads nothing keeps them for a moment only.
-        let until = Instant::now() + Duration::from_secs(2);
-        let writers = || self.threads.iter().step_by(2);
-        while Instant::now() < until && !writers().all(JoinHandle::is_finished) {
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        self.closers.iter().for_each(Closer::close);
         for thread in self.threads {
             let _ = thread.join();
         }

@@ -8,9 +8,11 @@
 //!   message.
 //! * [`memory`]: three such channels wired to one another in one process.
 //! * [`tls`]: connections between processes whose ends know one another; [`frame`]: messages on them.
+//! * [`chain`]: how many messages wait for one another.
 //! * [`tamper`]: a relay that changes a message, for tests.
 //! * [`recorded`]: a wrapper that keeps a copy of what is sent.
 
+pub mod chain;
 pub mod frame;
 pub mod memory;
 pub mod queue;

@@ -203,6 +203,17 @@ impl Party {
         CallId(t)
     }
 
+    /// Protocol calls so far: where the streams are.
+    pub fn calls(&self) -> u64 {
+        self.calls.get()
+    }
+
+    /// Goes on as if there had been so many calls. With streams that have masked messages after that call already, the
+    /// masks serve twice: only for seeds that were asked for, which hide nothing.
+    pub fn go_on_at(&self, calls: u64) {
+        self.calls.set(calls);
+    }
+
     /// The stream of component `c`, if this party holds it.
     ///
     /// # Panics

@@ -17,7 +17,7 @@ pub mod replay;
 pub mod time;
 pub mod training;
 
-use crate::error::Error;
+use crate::error::{Error, FlagError};
 use crate::parties::files::HostsFile;
 use crate::parties::local::LocalParties;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -27,6 +27,7 @@ use difftest::terminal::{self, line, lines};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Differential tester for secure training: the same neural network is trained in plain f64, in plain integers, and by
 /// three parties on secret shares. Every tensor of every step is compared: secure against integers bit for bit, both
@@ -60,6 +61,11 @@ struct Cli {
     /// mutual TLS), or a file that names three running parties, as `difftest certs` writes
     #[arg(long, global = true, value_name = "WHERE", default_value = "memory")]
     parties: String,
+    /// Seconds that a party waits for a message of another before it gives up; one that computes sends nothing
+    /// meanwhile
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 60,
+        value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    deadline: u64,
 }
 
 #[derive(Debug, Subcommand)]
@@ -161,7 +167,7 @@ pub fn main() -> ExitCode {
     };
     difftest::threads::start();
     let kernel = secure::kernel::Kernel::select().map_err(Error::from);
-    let parties = kernel.and_then(|_| start_parties(&cli.parties));
+    let parties = kernel.and_then(|_| start_parties(&cli));
     let done = parties.and_then(|_parties| match cli.command {
         None => check::run(cli.check),
         Some(Command::Head(args)) => head::run(args),
@@ -190,18 +196,39 @@ pub fn main() -> ExitCode {
 }
 
 /// Parties elsewhere, if they were asked for. Those of this machine live as long as what is returned.
-fn start_parties(place: &str) -> Result<Option<LocalParties>, Error> {
-    let local = match place {
-        "memory" => return Ok(None),
-        "tls" => Some(LocalParties::start()?),
-        _ => None,
-    };
+fn start_parties(cli: &Cli) -> Result<Option<LocalParties>, Error> {
+    let states = cli.check.states().filter(|_| cli.command.is_none());
+    difftest::parties::wait_for(Duration::from_secs(cli.deadline))?;
+    if cli.parties == "memory" {
+        states.map_or(Ok(()), |folder| difftest::parties::keep_in(folder.into()))?;
+        return Ok(None);
+    }
+    if let Some(why) = cli.command.as_ref().and_then(Command::apart) {
+        return Err(FlagError::Apart(why).into());
+    }
+    let local = if cli.parties == "tls" { Some(LocalParties::start(states)?) } else { None };
     let hosts = match &local {
         Some(parties) => parties.hosts.clone(),
-        None => HostsFile::read(Path::new(place))?,
+        None => HostsFile::read(Path::new(&cli.parties))?,
     };
-    difftest::parties::run_on(hosts)?;
+    difftest::parties::run_on(hosts, local.as_ref().map(LocalParties::processes))?;
     Ok(local)
+}
+
+impl Command {
+    /// Why a command has nothing to do with parties elsewhere, if it has not.
+    fn apart(&self) -> Option<&'static str> {
+        match self {
+            Command::Faults(_) => Some("faults are planted in parties of this process"),
+            Command::Paper(_) => Some("the paper's pages are of parties in this process, with their times"),
+            Command::Fixtures(_) => Some("recorded results are those of parties in this process"),
+            Command::Check(_) => Some("another engine's steps are judged without parties of this program"),
+            Command::Party(_) | Command::Certs(_) | Command::Completions(_) | Command::Man(_) => {
+                Some("this command runs no training")
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Prints to standard output, with everything escaped that a terminal would act upon. A reader that has gone away

@@ -18,6 +18,9 @@ pub enum Error {
     /// The library cannot run what was asked for, or its parties did not finish.
     #[error(transparent)]
     Run(RunError),
+    /// The parties did not finish a run of which they keep states.
+    #[error("{0}; the same command with --resume goes on where all three have last kept a state")]
+    Resumable(#[source] RunError),
     /// Flags are beyond their limits or contradict each other.
     #[error(transparent)]
     Flag(#[from] FlagError),
@@ -37,7 +40,7 @@ pub enum Error {
         path: PathBuf,
         /// The reason.
         #[source]
-        cause: RunError,
+        cause: Box<RunError>,
     },
 }
 
@@ -58,7 +61,7 @@ impl Error {
     /// input.
     pub fn code(&self) -> u8 {
         match self {
-            Error::Run(cause) => code_of(cause),
+            Error::Run(cause) | Error::Resumable(cause) => code_of(cause),
             Error::Flag(_) | Error::Logits(_) | Error::Settings(_) | Error::Parties(_) | Error::Document { .. } => {
                 BAD_INPUT
             }
@@ -80,6 +83,7 @@ fn code_of(cause: &RunError) -> u8 {
         | RunError::Output(_)
         | RunError::Malformed(_)
         | RunError::Checkpoint(_)
+        | RunError::Keeping(_)
         | RunError::Cells(_)
         | RunError::Data(_)
         | RunError::Spec(_)

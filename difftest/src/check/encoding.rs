@@ -19,10 +19,10 @@ use fixtures::Split;
 use reference::fixed::Parameters;
 use reference::spec::{SpecError, TrainSpec};
 
-/// The training rows of a run: the data set, and the row numbers of each batch to come.
+/// The training rows of a run: the data set, and step and row numbers of each batch to come.
 struct Rows<'c> {
     split: &'c Split,
-    batches: Box<dyn Iterator<Item = Vec<u32>> + 'c>,
+    batches: Box<dyn Iterator<Item = (usize, Vec<u32>)> + 'c>,
 }
 
 /// Gathers the first thing that is not encoded as promised.
@@ -47,7 +47,7 @@ impl<'c> Encodings<'c> {
         let broken = constants.iter().find(|c| !c.kept()).map(|c| (c.name, broken_promise(c)));
         let rows = data.map(|split| Rows {
             split,
-            batches: Box::new(generate::batches(split.len(), config.spec.sgd.batch, config.seed)),
+            batches: Box::new(generate::batches(split.len(), config.spec.sgd.batch, config.seed).enumerate()),
         });
         Ok(Encodings { config, rows, constants: constants.len(), pixels: 0, labels: 0, weights: 0, broken })
     }
@@ -113,7 +113,8 @@ impl Check for Encodings<'_> {
     fn see(&mut self, trace: &Trace, _: Option<&Judged>) {
         let Some(rows) = &mut self.rows else { return };
         let split = rows.split;
-        let batch = rows.batches.next().unwrap_or_default();
+        // A run that is resumed shows no step before that.
+        let (_, batch) = rows.batches.find(|(step, _)| *step >= trace.step).unwrap_or_default();
         if trace.step == 0
             && let Some(start) = &trace.start
         {

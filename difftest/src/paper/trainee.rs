@@ -76,7 +76,7 @@ impl<'d> Trainee<'d> {
             Trained::Real(real) => run.real = Some(real),
             Trained::Integer(integer) => run.integer = Some(integer),
             Trained::Secure { secure, cost, .. } => {
-                let watch = Stopwatch::start();
+                let watch = Stopwatch::start(crate::parties::Processes::Own);
                 let spent = secure.engine().train(batches)?;
                 observed.trained(batches.len(), &watch.stop());
                 charge(cost, batches.len(), &spent);

@@ -258,6 +258,9 @@ pub fn body(report: &Report) -> String {
         out += &curve(&report.curve);
     }
     out += &training(report);
+    if report.before > 0 {
+        let _ = writeln!(out, "\nresumed after step {}: all of this is about the steps since", report.before);
+    }
     out.push('\n');
     for check in &report.checks {
         out += &check.line();

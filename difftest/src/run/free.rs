@@ -17,6 +17,7 @@ use crate::evaluation::Evaluation;
 use crate::explain::health::Health;
 use crate::generate;
 use crate::interrupt;
+use crate::keeping::Keeping;
 use crate::side::integer::Integer;
 use crate::side::real::Real;
 use crate::side::{Batch, Opens, SIDES, Shows, Side, Spent, Tensors, Trains};
@@ -62,6 +63,8 @@ pub struct Findings {
     pub spent: [Spent; 3],
     /// Steps taken.
     pub steps: usize,
+    /// Steps that were taken before, by the run that this one has resumed.
+    pub before: usize,
     /// What the f64 side and the first secure run have become.
     pub trained: Trained,
 }
@@ -69,6 +72,8 @@ pub struct Findings {
 /// The rows that a run uses, each once, and its batches in terms of them.
 struct Plan {
     rows: Vec<u32>,
+    /// Of the steps that a run which is resumed has taken.
+    taken: Vec<Vec<u32>>,
     batches: Vec<Vec<u32>>,
     /// Steps between two points of the curves.
     piece: usize,
@@ -88,7 +93,18 @@ impl Plan {
             });
             *row = *at;
         }
-        Plan { rows, batches, piece: config.steps.div_ceil(20) }
+        Plan { rows, taken: Vec::new(), batches, piece: config.steps.div_ceil(20) }
+    }
+
+    /// The rest of the plan after `steps` steps. The rows that are shared stay the same.
+    fn after(mut self, steps: usize) -> Self {
+        let rest = self.batches.split_off(steps);
+        Plan { taken: self.batches, batches: rest, ..self }
+    }
+
+    /// Steps to be taken until the next state is kept, after `done` of the plan's, [`FEW`] at most.
+    fn few(&self, keeping: Option<&Keeping>, done: usize) -> usize {
+        keeping.map_or(FEW, |keeping| FEW.min(keeping.every - (self.taken.len() + done) % keeping.every))
     }
 
     fn pieces(&self) -> impl Iterator<Item = &[Vec<u32>]> {
@@ -123,7 +139,8 @@ pub type Ends<'e> = &'e dyn Fn(usize, Option<f64>, f64) -> bool;
 const FEW: usize = 50;
 
 /// One secure run from where training was left, or from the seed's initial weights, over the plan, or to where it
-/// `ends` or is interrupted if it may.
+/// `ends` or is interrupted if it may; that one keeps states, if any are kept. One that is resumed shares the same
+/// things as it did when it began, and then takes up its state.
 fn secure_run<S: Trains>(
     config: &Config,
     data: &Dataset,
@@ -132,7 +149,7 @@ fn secure_run<S: Trains>(
     mut secure: S,
     progress: &mut impl FnMut(usize),
 ) -> Result<SecureRun, Error> {
-    let start = match from {
+    let mut start = match from {
         Some(trained) => {
             secure.load_shares(trained.shares.clone())?;
             secure.parameters()?
@@ -147,13 +164,23 @@ fn secure_run<S: Trains>(
         &generate::units(&data.train, &plan.rows, config.spec.fixed),
         &generate::labels(&data.train, &plan.rows),
     )?;
+    if let Some(keeping) = config.resumed().filter(|_| !plan.taken.is_empty()) {
+        secure.resume(&keeping.run)?;
+        start = secure.parameters()?;
+    }
+    let keeping = config.keeping.as_ref().filter(|_| ends.is_some());
     let test = Evaluation::of(data, config.spec.fixed);
     let sample = sample(&test)?;
     let (mut opened, mut spent, mut done) = (Vec::new(), Spent::default(), 0);
-    for piece in plan.pieces() {
-        for few in piece.chunks(FEW) {
+    for mut piece in plan.pieces() {
+        while !piece.is_empty() {
+            let (few, rest) = piece.split_at(piece.len().min(plan.few(keeping, done)));
             spent += secure.train(few)?;
-            done += few.len();
+            (piece, done) = (rest, done + few.len());
+            let step = plan.taken.len() + done;
+            if let Some(keeping) = keeping.filter(|keeping| keeping.after(step, config.steps)) {
+                secure.keep(&keeping.run, step as u64)?;
+            }
             progress(few.len());
             if ends.is_some() && interrupt::requested() {
                 break;
@@ -163,12 +190,41 @@ fn secure_run<S: Trains>(
         let side = Real::new(config.spec.clone(), &parameters)?;
         opened.push(parameters);
         let (loss, accuracy) = on_sample(&config.spec, &side, &sample)?;
-        if ends.is_some_and(|ends| ends(done, loss, accuracy) || interrupt::requested()) {
+        let step = plan.taken.len() + done;
+        if ends.is_some_and(|ends| ends(step, loss, accuracy) || interrupt::requested()) {
             break;
         }
     }
     let accuracy = test.accuracy(&mut secure)?;
     Ok(SecureRun { start, opened, done, spent, accuracy, shares: secure.shares()? })
+}
+
+/// The real side where the others begin: this one keeps no states, and takes the steps of a run that is resumed again.
+fn real_side(
+    config: &Config,
+    data: &Dataset,
+    plan: &Plan,
+    from: Option<&Trained>,
+    start: &Parameters,
+) -> Result<Real, Error> {
+    let spec = &config.spec;
+    let mut real = match from {
+        Some(trained) => Real::with(spec.clone(), trained.real.clone())?,
+        None if plan.taken.is_empty() => Real::new(spec.clone(), start)?,
+        None => Real::new(spec.clone(), &generate::initial(spec, config.seed)?)?,
+    };
+    for rows in &plan.taken {
+        real.train(&generate::rows(&data.train, &plan.original(rows), spec.fixed))?;
+    }
+    let shown = |point: &ProbePoint| matches!(point, ProbePoint::Weights(_) | ProbePoint::Bias(_));
+    Ok(real.showing(Shows::Only(shown)))
+}
+
+/// The plan of what is left of a run that is resumed: of all of it, if its parties have kept nothing.
+fn rest<S: Trains>(config: &Config, plan: Plan, secure: &mut S) -> Result<Plan, Error> {
+    let Some(keeping) = config.resumed() else { return Ok(plan) };
+    let kept = secure.kept(&keeping.run)?.map_or(Ok(0), |step| keeping.fits(step, config.steps))?;
+    Ok(plan.after(kept))
 }
 
 /// The first rows of the test set.
@@ -250,18 +306,16 @@ pub fn run<S: Trains>(
     mut progress: impl FnMut(usize),
 ) -> Result<Findings, Error> {
     let before = from.map_or(0, |t| t.steps);
-    let mut plan = Plan::new(config, data, before);
-    let ours = secure_run(config, data, (&plan, Some(ends)), from, start_secure(0)?, &mut progress)?;
+    let mut secure = start_secure(0)?;
+    let mut plan = rest(config, Plan::new(config, data, before), &mut secure)?;
+    let resumed = plan.taken.len();
+    progress(RUNS * resumed);
+    let ours = secure_run(config, data, (&plan, Some(ends)), from, secure, &mut progress)?;
     // The others train as far as this one did, whatever ended it.
     plan.batches.truncate(ours.done);
     let theirs = secure_run(config, data, (&plan, None), from, start_secure(1)?, &mut progress)?;
     let spec = &config.spec;
-    let real = match from {
-        Some(trained) => Real::with(spec.clone(), trained.real.clone())?,
-        None => Real::new(spec.clone(), &ours.start)?,
-    };
-    let shown = |point: &ProbePoint| matches!(point, ProbePoint::Weights(_) | ProbePoint::Bias(_));
-    let mut real = real.showing(Shows::Only(shown));
+    let mut real = real_side(config, data, &plan, from, &ours.start)?;
     let mut integer = Integer::with_coins(spec.clone(), Coins::seeded(config.seed.wrapping_add(1)))?;
     integer.load(&ours.start)?;
     let test = Evaluation::of(data, spec.fixed);
@@ -274,7 +328,7 @@ pub fn run<S: Trains>(
         divergence: Divergence::new(SIDES, spec),
         curve: Vec::new(),
         spent: [Spent::default(); 3],
-        done: 0,
+        done: resumed,
     };
     for (piece, opened) in plan.pieces().zip(ours.opened.iter().zip(&theirs.opened)) {
         plain.piece(piece, opened, (&mut real, &mut integer), &mut progress)?;
@@ -291,7 +345,8 @@ pub fn run<S: Trains>(
     let mut checks = judge.finish();
     checks.push(divergence::outcome(config, &divergence));
     let trained = Trained { steps: before.saturating_add(done as u32), real: real.layers(), shares: ours.shares };
-    Ok(Findings { curve, checks, divergence, watch, accuracy: (accuracy[0], accuracy[2]), spent, steps: done, trained })
+    let (accuracy, steps) = ((accuracy[0], accuracy[2]), done - resumed);
+    Ok(Findings { curve, checks, divergence, watch, accuracy, spent, steps, before: resumed, trained })
 }
 
 /// The health of every side's training: from its start and its last weights, on one sample.

@@ -13,6 +13,7 @@ use crate::explain::cause::{self, Budget};
 use crate::explain::health::Health;
 use crate::generate;
 use crate::interrupt;
+use crate::keeping::Keeping;
 use crate::side::integer::Integer;
 use crate::side::real::Real;
 use crate::side::{Batch, Opens, SIDES, Side, Spent};
@@ -62,6 +63,30 @@ impl<'r, S: Opens, B: Iterator<Item = Batch>> Lockstep<'r, S, B> {
     /// The real and the tested side as the last step left them.
     pub fn sides(&mut self) -> (&mut Real, &mut S) {
         (&mut self.real, self.tested)
+    }
+
+    /// Goes on with `run` where the tested side has last kept a state, and says after how many steps; 0: from the
+    /// beginning, for it has none.
+    ///
+    /// # Errors
+    /// A state that is not before the end of a run of `steps` steps; a peer that fails.
+    pub fn resume(&mut self, keeping: &Keeping, steps: usize) -> Result<usize, Error> {
+        let Some(kept) = self.tested.kept(&keeping.run)? else { return Ok(0) };
+        let before = keeping.fits(kept, steps)?;
+        self.tested.resume(&keeping.run)?;
+        (self.start, self.step) = (None, before);
+        if let Some(last) = before.checked_sub(1) {
+            self.batches.nth(last);
+        }
+        Ok(before)
+    }
+
+    /// Has the tested side keep what it needs to go on after the last step.
+    ///
+    /// # Errors
+    /// A peer that fails.
+    pub fn keep(&mut self, keeping: &Keeping) -> Result<(), Error> {
+        self.tested.keep(&keeping.run, self.step as u64)
     }
 
     /// One step of all sides. One that the tested side does not finish is told in the trace, as what it started from is
@@ -138,10 +163,13 @@ pub struct Findings {
     pub spent: [Spent; 3],
     /// Steps taken.
     pub steps: usize,
+    /// Steps that were taken before, by the run that this one has resumed.
+    pub before: usize,
 }
 
-/// Runs `config.steps` steps and judges each. `seen` is given every step after that, and whether any check has failed
-/// by then; a step that the tested side did not finish as well, before the run ends with the error.
+/// Runs `config.steps` steps and judges each, or those that are left of a run that is resumed. `seen` is given every
+/// step after that, and whether any check has failed by then; a step that the tested side did not finish as well,
+/// before the run ends with the error.
 ///
 /// # Errors
 /// A side that cannot go on; a name for `--probe` that no tensor has.
@@ -162,8 +190,10 @@ pub fn run<S: Opens>(
     let rows = generate::batches(data.train.len(), spec.sgd.batch, config.seed).take(config.steps);
     let batches = rows.map(|rows| generate::rows(&data.train, &rows, spec.fixed));
     let mut run = Lockstep::new(spec, start, batches, tested)?.seeded(config.seed);
-    for trace in run.by_ref() {
+    let before = config.resumed().map_or(Ok(0), |keeping| run.resume(keeping, config.steps))?;
+    while let Some(trace) = run.next() {
         let mut trace = trace?;
+        let step = trace.step + 1;
         if let Some(error) = trace.stopped.take() {
             seen(trace, true);
             return Err(error);
@@ -177,6 +207,9 @@ pub fn run<S: Opens>(
             distances.see(config, &trace, &judged);
         }
         seen(trace, judge.failed());
+        if let Some(keeping) = config.keeping.as_ref().filter(|keeping| keeping.after(step, config.steps)) {
+            run.keep(keeping)?;
+        }
         if interrupt::requested() {
             break;
         }
@@ -189,14 +222,14 @@ pub fn run<S: Opens>(
     let end = Ending {
         accuracy: [accuracy.0, accuracy.1, accuracy.1],
         chance: test.chance(),
-        steps: training.steps,
+        steps: before + training.steps,
         epoch: data.train.len().div_ceil(spec.sgd.batch),
     };
     let Training { spent, steps, .. } = training;
     let (divergence, watch) = training.finish(&end);
     let mut checks = judge.finish();
     checks.push(divergence::outcome(config, &divergence));
-    Ok(Findings { distances, budgets, checks, divergence, watch, accuracy, spent, steps })
+    Ok(Findings { distances, budgets, checks, divergence, watch, accuracy, spent, steps, before })
 }
 
 #[cfg(test)]

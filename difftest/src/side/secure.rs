@@ -64,9 +64,14 @@ impl Secure {
     /// # Errors
     /// A specification or machine that the engine cannot work with.
     pub fn start(spec: TrainSpec, insecure_seed: Option<u64>, record: bool) -> Result<Self, Error> {
-        let config =
-            EngineConfig { seed: insecure_seed, record, pin_to_cores: !record, ..EngineConfig::new(spec.clone()) };
-        Ok(Secure { engine: crate::parties::start(config)?, spec, truncated: Vec::new() })
+        let config = EngineConfig { seed: insecure_seed, record, pin_to_cores: !record, ..EngineConfig::new(spec) };
+        Ok(Secure::over(crate::parties::start(config)?))
+    }
+
+    /// A side whose parties run already.
+    pub fn over(engine: Engine) -> Self {
+        let spec = engine.spec().clone();
+        Secure { engine, spec, truncated: Vec::new() }
     }
 
     /// Where the parties' time went, added up over the three.
@@ -129,6 +134,18 @@ impl Opens for Secure {
             })
             .collect::<Result<_, Error>>()?;
         Ok(Parameters { layers })
+    }
+
+    fn keep(&mut self, run: &str, step: u64) -> Result<(), Error> {
+        Ok(self.engine.keep(run, step)?)
+    }
+
+    fn kept(&mut self, run: &str) -> Result<Option<u64>, Error> {
+        Ok(self.engine.kept(run)?)
+    }
+
+    fn resume(&mut self, run: &str) -> Result<Option<u64>, Error> {
+        Ok(self.engine.resume(run)?)
     }
 
     fn take_truncated(&mut self) -> Vec<Truncated> {

@@ -1,5 +1,6 @@
 //! Wall time and processor time of a piece of work, and what else ran on the machine meanwhile.
 
+use crate::parties::Processes;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,8 @@ use std::time::{Duration, Instant};
 pub struct Took {
     /// By the clock on the wall.
     pub wall: f64,
-    /// Of processors, by all threads of this process. Null where the system does not tell.
+    /// Of processors, by all threads of this process, and of the parties' where they have processes of their own and
+    /// were measured. Null where the system does not tell, or the parties are on other machines.
     pub processor: Option<f64>,
     /// Of processors, by everything else on the machine. The system counts in hundredths of a second, so that this is
     /// off by up to two of them and may be negative; over pieces of work that follow each other these errors cancel.
@@ -20,23 +22,47 @@ pub struct Took {
 #[derive(Debug)]
 pub struct Stopwatch {
     wall: Instant,
+    processes: Processes,
     processor: Option<Duration>,
     busy: Option<Duration>,
 }
 
 impl Stopwatch {
-    /// Starts.
-    pub fn start() -> Self {
-        Stopwatch { wall: Instant::now(), processor: own(), busy: busy() }
+    /// Starts to measure work of this process and of `processes`.
+    pub fn start(processes: Processes) -> Self {
+        Stopwatch { wall: Instant::now(), processes, processor: of(processes), busy: busy() }
     }
 
     /// What passed since the start.
     pub fn stop(&self) -> Took {
         let seconds = |now: Option<Duration>, then: Option<Duration>| Some(now?.saturating_sub(then?).as_secs_f64());
-        let processor = seconds(own(), self.processor);
+        let processor = seconds(of(self.processes), self.processor);
         let others = seconds(busy(), self.busy).zip(processor).map(|(all, own)| all - own);
         Took { wall: self.wall.elapsed().as_secs_f64(), processor, others }
     }
+}
+
+/// Processor time of this process and of `processes` so far.
+fn of(processes: Processes) -> Option<Duration> {
+    match processes {
+        Processes::Own => own(),
+        Processes::Here(ids) => ids.into_iter().try_fold(own()?, |sum, id| Some(sum + other(id)?)),
+        Processes::Unknown => None,
+    }
+}
+
+/// Processor time of another process so far.
+fn other(id: u32) -> Option<Duration> {
+    other_of(&std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
+}
+
+/// User and system time, the 14th and the 15th field, in hundredths of a second. The second is a name, which may
+/// contain anything.
+fn other_of(stat: &str) -> Option<Duration> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let ticks: Vec<u64> = fields.split_whitespace().skip(11).map_while(|v| v.parse().ok()).collect();
+    let &[user, system, ..] = ticks.as_slice() else { return None };
+    Some(Duration::from_millis(10 * (user + system)))
 }
 
 /// Processor time of this process so far.
@@ -79,9 +105,18 @@ mod tests {
     }
 
     #[test]
+    fn another_process_has_its_time_behind_its_name() {
+        let stat = "77 (a ) b (c) S 1 77 77 0 -1 4194560 5 0 0 0 123 45 6 7 20 0 9 0 100 200 300";
+        assert_eq!(other_of(stat), Some(Duration::from_millis(1680)));
+        assert_eq!(other_of("77 (a) S 1"), None);
+        assert_eq!(of(Processes::Unknown), None);
+        assert_eq!(of(Processes::Here([u32::MAX; 3])), None);
+    }
+
+    #[test]
     #[cfg(target_os = "linux")]
     fn a_busy_loop_takes_processor_time() {
-        let watch = Stopwatch::start();
+        let watch = Stopwatch::start(Processes::Own);
         let mut x = 1u64;
         while own().unwrap() - watch.processor.unwrap() < Duration::from_millis(20) {
             x = std::hint::black_box(x.wrapping_mul(3));

@@ -3,9 +3,10 @@
 use crate::net::recorded::Transcript;
 use crate::prg::Seed;
 use spec::TrainSpec;
+use std::path::PathBuf;
 use std::time::Duration;
 
-/// How to start an [`Engine`].
+/// The settings of an [`Engine`](super::Engine).
 #[derive(Debug, Clone)]
 pub struct EngineConfig {
     /// What is trained.
@@ -28,6 +29,9 @@ pub struct EngineConfig {
     pub pin_to_cores: bool,
     /// Keep a copy of every message here.
     pub transcript: Option<Transcript>,
+    /// Where parties in this process keep states of runs: party i in `party<i>` of this folder. Those elsewhere have
+    /// folders of their own.
+    pub states: Option<PathBuf>,
 }
 
 impl EngineConfig {
@@ -42,6 +46,7 @@ impl EngineConfig {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             pin_to_cores: false,
             transcript: None,
+            states: None,
         }
     }
 }

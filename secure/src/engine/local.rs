@@ -5,6 +5,7 @@
 //! (`pool.rs`) and memory that was emptied before ([`crate::buffer`]).
 
 use super::link::{Link, ThreadLink};
+use super::state::{StateFolder, spec_digest};
 use super::terms::{Terms, party_seed, run_party};
 use super::worker::Job;
 use super::{Engine, EngineConfig};
@@ -31,11 +32,11 @@ impl Engine {
         Self::start_over(config, ends)
     }
 
-    /// Starts three parties in this process over given ends of a network.
+    /// Starts three parties in this process over given ends of a network, which tests change on the way.
     ///
     /// # Errors
     /// As [`Engine::start`].
-    pub(crate) fn start_over(config: EngineConfig, ends: [QueueChannel; 3]) -> Result<Self> {
+    pub fn start_over(config: EngineConfig, ends: [QueueChannel; 3]) -> Result<Self> {
         config.spec.validate().map_err(|e| Error::misuse(e.to_string()))?;
         Kernel::select().map_err(|e| Error::misuse(e.to_string()))?;
         keep_freed_memory();
@@ -101,7 +102,10 @@ fn thread_party(
         seed: stream.or(config.seed.map(|s| party_seed(s, party))),
         progress: Arc::clone(&progress),
         record: true,
-        states: None,
+        states: config
+            .states
+            .as_ref()
+            .map(|folder| StateFolder::new(folder.join(format!("party{party}")), party, spec_digest(&config.spec))),
     };
     let body = move || {
         if let Some(cores) = cores {

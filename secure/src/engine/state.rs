@@ -3,28 +3,44 @@
 //!
 //! A file is written whole or not at all, beside its name first and renamed when it is on the disk. It says after which
 //! step of which run it was written, and carries digests of its components: two parties hold each component, so equal
-//! digests tell the client, who sees no share, that three files belong together. Streams are not kept: after a
-//! resumption the parties draw new ones, for a mask that served once must not serve again for another message. Under
-//! nearest rounding, which needs no coins, a resumed run goes on bit for bit.
+//! digests tell the client, who sees no share, that three files belong together.
+//!
+//! A state has positions of the streams (the parties' calls, the client's dealt secrets) and no keys. After a
+//! resumption the parties draw new keys: a mask that served once must not serve again for another message, and the
+//! messages after a rollback are others, because the client deals its data anew. Under nearest rounding, which needs no
+//! coins, a resumed run goes on bit for bit. Positions are taken up only where a seed was fixed and the shares hide
+//! nothing anyway: there, coins and shares go on bit for bit as well.
 
 use crate::error::{Error, Result};
 use crate::id::PartyId;
 use crate::nn::dense::LayerShare;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use spec::TrainSpec;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// How many states of a run a party keeps: one that was interrupted while it wrote the last has the ones before.
 const KEPT: usize = 3;
 
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+
+/// Where a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// Its steps so far.
+    pub step: u64,
+    /// Protocol calls of the parties so far: the position of their streams.
+    pub calls: u64,
+    /// Secrets that the client has dealt so far.
+    pub dealt: u64,
+}
 
 /// One state that a party has kept, without its shares.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// Steps of the run before it.
-    pub step: u64,
+    /// Where the run was.
+    pub at: Position,
     /// Digest of the party's own components.
     pub own: [u8; 32],
     /// Digest of its next party's.
@@ -45,6 +61,11 @@ pub struct StateFolder {
     folder: PathBuf,
     party: PartyId,
     spec: [u8; 32],
+}
+
+/// The digest of a specification: what a state belongs to.
+pub fn spec_digest(spec: &TrainSpec) -> [u8; 32] {
+    Sha256::digest(format!("{spec:?}")).into()
 }
 
 /// Digests of the two components of all tensors.
@@ -80,14 +101,17 @@ impl StateFolder {
         Ok(self.folder.join(format!("{run}.party{}.{step:012}.state", self.party)))
     }
 
-    /// Keeps a state, and forgets the oldest of the same run where there are more than enough.
+    /// Keeps a state, and forgets the oldest of the same run where there are more than enough, and what a process that
+    /// was killed while it wrote has left. The folder is made if it is not there, for its owner only.
     ///
     /// # Errors
-    /// A disk that is full, a folder that is not there.
-    pub fn keep(&self, run: &str, step: u64, layers: &[LayerShare]) -> Result<Kept> {
-        let path = self.path(run, step)?;
+    /// A disk that is full, a folder that cannot be written.
+    pub fn keep(&self, run: &str, at: Position, layers: &[LayerShare]) -> Result<Kept> {
+        let path = self.path(run, at.step)?;
         let [own, next] = digests(layers);
-        let kept = Kept { step, own, next };
+        let kept = Kept { at, own, next };
+        self.make_folder()?;
+        self.clear(run);
         let head = Head { format: FORMAT, party: self.party, spec: self.spec, kept: kept.clone() };
         let bytes = postcard::to_stdvec(&(head, layers)).map_err(|e| self.failed(&path, &e))?;
         let temporary = path.with_extension("part");
@@ -107,9 +131,28 @@ impl StateFolder {
             return Err(self.failed(&path, &e));
         }
         for old in self.list(run)?.iter().rev().skip(KEPT) {
-            let _ = std::fs::remove_file(self.path(run, old.step)?);
+            let _ = std::fs::remove_file(self.path(run, old.at.step)?);
         }
         Ok(kept)
+    }
+
+    fn make_folder(&self) -> Result<()> {
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&self.folder).map_err(|e| self.failed(&self.folder, &e))
+    }
+
+    /// Removes the parts of states of this run that were never finished.
+    pub fn clear(&self, run: &str) {
+        let prefix = format!("{run}.party{}.", self.party);
+        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            if name.to_str().is_some_and(|name| name.starts_with(&prefix) && name.ends_with(".part")) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
     }
 
     /// The states of a run that can be read, oldest first.
@@ -119,7 +162,11 @@ impl StateFolder {
     pub fn list(&self, run: &str) -> Result<Vec<Kept>> {
         let prefix = format!("{run}.party{}.", self.party);
         self.path(run, 0)?;
-        let entries = std::fs::read_dir(&self.folder).map_err(|e| self.failed(&self.folder, &e))?;
+        let entries = match std::fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) => return Err(self.failed(&self.folder, &e)),
+        };
         let names = entries.filter_map(|e| e.ok()?.file_name().into_string().ok());
         let steps = names.filter_map(|name| name.strip_prefix(&prefix)?.strip_suffix(".state")?.parse().ok());
         let mut steps: Vec<u64> = steps.collect();
@@ -145,19 +192,18 @@ impl StateFolder {
             let tensors = [&l.weights, &l.bias, &l.weight_velocity, &l.bias_velocity];
             tensors.iter().all(|s| [s.own.len(), s.next.len()] == [s.rows * s.cols; 2])
         });
-        if !whole || head.kept.step != step || digests(&layers) != [head.kept.own, head.kept.next] {
+        if !whole || head.kept.at.step != step || digests(&layers) != [head.kept.own, head.kept.next] {
             return Err(damaged());
         }
         Ok((head.kept, layers))
     }
 }
 
-/// The newest step that all three parties have kept, with components that agree.
-pub fn newest_common(kept: &[Vec<Kept>; 3]) -> Option<u64> {
-    let find = |party: usize, step: u64| kept[party].iter().find(|k| k.step == step);
-    let steps = kept[0].iter().rev().map(|k| k.step);
-    steps.into_iter().find(|&step| {
-        let all: Vec<_> = (0..3).filter_map(|party| find(party, step)).collect();
+/// The newest place of a run of which all three parties have kept the state, with components that agree.
+pub fn newest_common(kept: &[Vec<Kept>; 3]) -> Option<Position> {
+    let find = |party: usize, at: Position| kept[party].iter().find(|k| k.at == at);
+    kept[0].iter().rev().map(|k| k.at).find(|&at| {
+        let all: Vec<_> = (0..3).filter_map(|party| find(party, at)).collect();
         all.len() == 3 && (0..3).all(|i| all[i].next == all[(i + 1) % 3].own)
     })
 }
@@ -180,15 +226,23 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("difftest-state-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let of = |id| StateFolder::new(folder.clone(), id, [7; 32]);
+        let at = |step: u64| Position { step, calls: 7 * step, dealt: 3 };
+        // What a process that was killed in the midst of writing leaves is gone after the next state; another run's is
+        // not touched.
+        let [left, other] =
+            ["run-1.party0.000000000005.part", "run-2.party0.000000000005.part"].map(|n| folder.join(n));
+        std::fs::write(&left, "half").unwrap();
+        std::fs::write(&other, "half").unwrap();
         for step in [10, 20, 30, 40, 50] {
             for (id, layers) in PartyId::ALL.into_iter().zip(layers(step as i64)) {
-                of(id).keep("run-1", step, &layers).unwrap();
+                of(id).keep("run-1", at(step), &layers).unwrap();
                 assert!(of(id).read("run-1", step).unwrap().1[0].weights == layers[0].weights);
             }
         }
+        assert!(!left.exists() && other.exists());
         let lists = || PartyId::ALL.map(|id| of(id).list("run-1").unwrap());
-        assert_eq!(lists()[0].iter().map(|k| k.step).collect::<Vec<_>>(), [30, 40, 50], "the newest three");
-        assert_eq!(newest_common(&lists()), Some(50));
+        assert_eq!(lists()[0].iter().map(|k| k.at.step).collect::<Vec<_>>(), [30, 40, 50], "the newest three");
+        assert_eq!(newest_common(&lists()), Some(at(50)));
         // Party 2 was killed before it had kept the last, party 1's one before is damaged.
         std::fs::remove_file(of(PartyId::P2).path("run-1", 50).unwrap()).unwrap();
         let damaged = of(PartyId::P1).path("run-1", 40).unwrap();
@@ -196,11 +250,15 @@ mod tests {
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
         std::fs::write(&damaged, bytes).unwrap();
-        assert_eq!(newest_common(&lists()), Some(30));
-        // Shares that were dealt apart from each other do not belong together.
-        of(PartyId::P0).keep("run-1", 30, &layers(30)[0]).unwrap();
+        assert_eq!(newest_common(&lists()), Some(at(30)));
+        // Streams that are elsewhere are another run's; shares that were dealt apart from each other do not belong
+        // together.
+        let mut elsewhere = lists();
+        elsewhere[2][0].at.calls += 1;
+        assert_eq!(newest_common(&elsewhere), None);
+        of(PartyId::P0).keep("run-1", at(30), &layers(30)[0]).unwrap();
         assert_eq!(newest_common(&lists()), None);
-        assert!(of(PartyId::P0).keep("../run", 1, &[]).is_err());
+        assert!(of(PartyId::P0).keep("../run", at(1), &[]).is_err());
         assert!(StateFolder::new(folder.clone(), PartyId::P0, [8; 32]).list("run-1").unwrap().is_empty());
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -38,7 +38,7 @@ pub(crate) fn run_party(
         Err(e) => answer(Err(e)),
         Ok(mut party) => {
             (party.pieces, party.progress) = (terms.pieces, terms.progress);
-            let worker = Worker::new(party, terms.spec).with_states(terms.states);
+            let worker = Worker::new(party, terms.spec).with_states(terms.states).seeded(terms.seed.is_some());
             answer(Ok(Answer::Done));
             if terms.record { worker } else { worker.without_records() }.work(next, answer);
         }

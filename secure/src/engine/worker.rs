@@ -4,7 +4,7 @@
 //! A job is data, so it can come from another thread or over a connection. A party sees its own shares and its
 //! neighbours' messages; what the client opens it hands out as shares.
 
-use super::state::{Kept, StateFolder};
+use super::state::{Kept, Position, StateFolder};
 use crate::buffer::erase;
 use crate::clock::Phase;
 use crate::cost::Spent;
@@ -72,6 +72,8 @@ pub enum Job {
         run: String,
         /// Its steps so far.
         step: u64,
+        /// Secrets that the client has dealt so far.
+        dealt: u64,
     },
     /// Tell which states of this run are kept.
     Kept(String),
@@ -133,6 +135,8 @@ pub struct Worker {
     hits: Option<Share>,
     /// Where states are kept, if anywhere.
     states: Option<StateFolder>,
+    /// Whether the streams come from a seed that was asked for.
+    seeded: bool,
     /// Whether the client may have what it could put the parties' views together from.
     may_record: bool,
 }
@@ -140,13 +144,20 @@ pub struct Worker {
 impl Worker {
     /// A party that holds nothing yet.
     pub fn new(party: Party, spec: TrainSpec) -> Self {
-        Worker { party, spec, layers: Vec::new(), data: None, labels: None, hits: None, states: None, may_record: true }
+        let (layers, data, labels, hits, states) = (Vec::new(), None, None, None, None);
+        Worker { party, spec, layers, data, labels, hits, states, seeded: false, may_record: true }
     }
 
     /// A party that keeps states there.
     #[must_use]
     pub fn with_states(self, states: Option<StateFolder>) -> Self {
         Worker { states, ..self }
+    }
+
+    /// A party whose streams come from a seed that was asked for: where it resumes a run, they go on where they were.
+    #[must_use]
+    pub fn seeded(self, seeded: bool) -> Self {
+        Worker { seeded, ..self }
     }
 
     /// A party that refuses to hand out probes and its views of the coins.
@@ -195,9 +206,12 @@ impl Worker {
             }
             Job::Count { x, y, last } => return self.count(x, y, last),
             Job::Head { logits, labels } => return self.head(logits, labels),
-            Job::Keep { run, step } => return Ok(Answer::Kept(vec![self.states()?.keep(&run, step, &self.layers)?])),
+            Job::Keep { run, step, dealt } => {
+                let at = Position { step, calls: self.party.calls(), dealt };
+                return Ok(Answer::Kept(vec![self.states()?.keep(&run, at, &self.layers)?]));
+            }
             Job::Kept(run) => return Ok(Answer::Kept(self.states()?.list(&run)?)),
-            Job::Resume { run, step } => self.layers = self.states()?.read(&run, step)?.1,
+            Job::Resume { run, step } => self.resume(&run, step)?,
             Job::Times => return Ok(Answer::Times(self.party.times())),
             Job::Spent => return Ok(Answer::Spent(self.party.spent())),
             #[cfg(test)]
@@ -210,6 +224,17 @@ impl Worker {
         let none =
             || Error::misuse(format!("party {} has no folder for states; set states in its file", self.party.id));
         self.states.as_ref().ok_or_else(none)
+    }
+
+    fn resume(&mut self, run: &str, step: u64) -> Result<()> {
+        let (kept, layers) = self.states()?.read(run, step)?;
+        self.states()?.clear(run);
+        self.layers = layers;
+        // Fresh keys begin wherever they are: what they mask has never been masked before.
+        if self.seeded {
+            self.party.go_on_at(kept.at.calls);
+        }
+        Ok(())
     }
 
     fn load(&mut self, layers: Vec<[Dealt; 4]>) -> Result<()> {

@@ -1,5 +1,5 @@
-//! What travels between two parties: frames of a fixed header and whole words, and the threads that move them between
-//! queues and connections.
+//! What travels between two parties: frames of a fixed header and whole words, who writes them to a connection, and the
+//! threads that move them from connections to queues.
 //!
 //! header, 48 bytes, numbers lowest byte first: kind (u32: 1 a message, 2 the end), sender (u32), session (16 bytes),
 //! round (u64), digest of the list of steps (u64), words (u64). A message is followed by its words, lowest byte first;
@@ -7,13 +7,13 @@
 //! or an impossible length is refused and ends the connection; round, digest and length are compared with what the
 //! receiver expects where it expects it ([`queue`](super::queue)).
 
-use super::queue::{Item, Message, Sender, Stopped};
+use super::queue::{Item, Message, Outbox, Sender, Stopped, Unsent};
 use crate::buffer::Words;
 use crate::id::PartyId;
 use std::io::{self, Read, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// The number of one session, drawn by its client.
 pub type SessionId = [u8; 16];
@@ -52,9 +52,10 @@ pub fn encode(item: &Item, sender: PartyId, session: &SessionId, out: &mut Vec<u
     out.clear();
     match item {
         Item::Message(Message { round, steps, words }) => {
-            out.reserve(HEADER + 8 * words.len());
             out.extend_from_slice(&header(MESSAGE, sender, session, *round, *steps, words.len() as u64));
-            words.iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes()));
+            out.resize(HEADER + 8 * words.len(), 0);
+            let places = out[HEADER..].as_chunks_mut::<8>().0;
+            places.iter_mut().zip(&**words).for_each(|(place, word)| *place = word.to_le_bytes());
         }
         Item::Stopped(why) => {
             let (Stopped::Reason(text) | Stopped::Lost(text) | Stopped::Misbehaved(text)) = why;
@@ -113,29 +114,86 @@ pub fn decode(from: &mut impl Read, sender: PartyId, session: &SessionId, piece:
     Ok(Item::Stopped(Stopped::Reason(text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())))
 }
 
-/// Moves items from a queue to a connection until the queue is closed or the connection fails. Each message is one
-/// write.
-///
-/// # Errors
-/// The connection's.
-pub fn pump_out(
-    items: &Receiver<Item>,
-    to: &mut impl Write,
+/// How long the last words of a party may take to be written.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// A connection that a writer can be given time for.
+pub trait Patient: Write + Send {
+    /// How long a write waits from here on.
+    ///
+    /// # Errors
+    /// The system's.
+    fn patience(&mut self, time: Duration) -> io::Result<()>;
+}
+
+/// The writing end of a connection to a neighbour. A message is one frame and one flush. Clones write to the same
+/// connection.
+pub struct FrameWriter<W>(Arc<Mutex<Writing<W>>>);
+
+struct Writing<W> {
+    to: W,
     sender: PartyId,
-    session: &SessionId,
-    wire: &Wire,
-) -> io::Result<()> {
-    let mut bytes = Vec::new();
-    while let Ok(item) = items.recv() {
-        encode(&item, sender, session, &mut bytes);
-        to.write_all(&bytes)?;
-        to.flush()?;
-        if let Item::Message(_) = item {
-            wire.frames.fetch_add(1, Ordering::Relaxed);
-            wire.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        }
+    session: SessionId,
+    wire: Arc<Wire>,
+    /// The frame that is written.
+    bytes: Vec<u8>,
+    patience: Duration,
+    /// After half a frame nothing that is written can be understood.
+    broken: bool,
+}
+
+impl<W> Clone for FrameWriter<W> {
+    fn clone(&self) -> Self {
+        FrameWriter(Arc::clone(&self.0))
     }
-    Ok(())
+}
+
+impl<W: Patient> FrameWriter<W> {
+    /// A writer for `sender`, which counts what it writes in `wire`.
+    pub fn new(to: W, sender: PartyId, session: SessionId, wire: Arc<Wire>) -> Self {
+        let (bytes, patience, broken) = (Vec::new(), Duration::ZERO, false);
+        FrameWriter(Arc::new(Mutex::new(Writing { to, sender, session, wire, bytes, patience, broken })))
+    }
+
+    /// The connection itself.
+    pub fn with<T>(&self, use_it: impl FnOnce(&mut W) -> T) -> T {
+        use_it(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).to)
+    }
+
+    fn write(&self, item: &Item, patience: Duration) -> io::Result<()> {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let w = &mut *guard;
+        if w.broken {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        w.broken = true;
+        if w.patience != patience {
+            w.to.patience(patience)?;
+            w.patience = patience;
+        }
+        encode(item, w.sender, &w.session, &mut w.bytes);
+        w.to.write_all(&w.bytes)?;
+        w.to.flush()?;
+        w.broken = false;
+        if let Item::Message(_) = item {
+            w.wire.frames.fetch_add(1, Ordering::Relaxed);
+            w.wire.bytes.fetch_add(w.bytes.len() as u64, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+impl<W: Patient> Outbox for FrameWriter<W> {
+    fn put(&mut self, message: Message, deadline: Duration) -> std::result::Result<(), Unsent> {
+        self.write(&Item::Message(message), deadline).map_err(|e| match e.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Unsent::Late,
+            _ => Unsent::Gone,
+        })
+    }
+
+    fn end(&mut self, why: Stopped) {
+        let _ = self.write(&Item::Stopped(why), LAST_WORDS);
+    }
 }
 
 /// Moves items from a connection to a queue until either ends. The queue's last item says why.
@@ -217,6 +275,45 @@ mod tests {
         for cut in 0..frame.len() {
             assert_eq!(read(&frame[..cut]).err().expect("cut").kind(), io::ErrorKind::UnexpectedEof, "{cut}");
         }
+    }
+
+    /// A connection that takes `room` bytes and then none in time.
+    struct Narrow {
+        taken: Vec<u8>,
+        room: usize,
+    }
+
+    impl Write for Narrow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let n = bytes.len().min(self.room - self.taken.len());
+            self.taken.extend_from_slice(&bytes[..n]);
+            if n == 0 { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(n) }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Patient for Narrow {
+        fn patience(&mut self, _: Duration) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_message_that_finds_no_room_is_late_and_nothing_follows_half_a_frame() {
+        let (wire, room) = (Arc::<Wire>::default(), 2 * HEADER + 8);
+        let mut writer = FrameWriter::new(Narrow { taken: vec![], room }, PartyId::P1, SESSION, Arc::clone(&wire));
+        let put = |writer: &mut FrameWriter<Narrow>| {
+            writer.put(Message { round: 1, steps: 2, words: [3u64].as_slice().into() }, Duration::ZERO)
+        };
+        assert_eq!(put(&mut writer), Ok(()));
+        assert_eq!(put(&mut writer), Err(Unsent::Late));
+        assert_eq!(put(&mut writer), Err(Unsent::Gone));
+        writer.end(Stopped::Reason("why".into()));
+        assert_eq!(writer.with(|to| to.taken.len()), room);
+        assert_eq!(wire.read(), (1, HEADER as u64 + 8));
     }
 
     proptest! {

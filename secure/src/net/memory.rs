@@ -1,7 +1,7 @@
 //! Three parties as three threads of one process. A message is handed over by moving its buffer, which the reader
 //! keeps as a result ([`take`](crate::party::Received::take)) or gives to its pool.
 
-use super::queue::{QueueChannel, Sender, queue};
+use super::queue::{Outbox, QueueChannel, Sender, queue};
 use crate::id::{Neighbour, PartyId};
 use std::time::Duration;
 
@@ -19,7 +19,10 @@ pub fn network_over(deadline: Duration, link: impl Fn(PartyId, Neighbour, Sender
     let mut back_rx: Vec<_> = back_rx.into_iter().map(Some).collect();
     PartyId::ALL.map(|id| {
         let (i, prev) = (id.index(), id.previous().index());
-        let to = [link(id, Neighbour::Previous, back_tx[prev].clone()), link(id, Neighbour::Next, forth_tx[i].clone())];
+        let to: [Box<dyn Outbox>; 2] = [
+            Box::new(link(id, Neighbour::Previous, back_tx[prev].clone())),
+            Box::new(link(id, Neighbour::Next, forth_tx[i].clone())),
+        ];
         let from = [forth_rx[prev].take().expect("taken once"), back_rx[i].take().expect("taken once")];
         QueueChannel::new(id, to, from, deadline)
     })

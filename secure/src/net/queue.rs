@@ -1,7 +1,9 @@
 //! One party's end of the network: a queue to and from each neighbour, whatever stands at their other ends.
 //!
-//! In one process they are the neighbours' own queues ([`memory`](super::memory)); between machines, threads that write
-//! to and read from sockets. Deadlines, and the check that a message is the expected one, are here and nowhere else.
+//! In one process they are the neighbours' own queues ([`memory`](super::memory)). Between machines a party writes to
+//! sockets itself, and threads that read from sockets fill its queues all the time: so parties that write to one
+//! another at once never wait in a circle. Deadlines, and the check that a message is the expected one, are here and
+//! nowhere else.
 
 use super::{Channel, Mailboxes, Round};
 use crate::buffer::Words;
@@ -55,10 +57,46 @@ pub enum Stopped {
 /// The writing end of a queue.
 pub type Sender = SyncSender<Item>;
 
+/// Why an item did not get under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unsent {
+    /// There was no room for it in time.
+    Late,
+    /// Nobody will read it.
+    Gone,
+}
+
+/// Where a party's items for a neighbour go.
+pub trait Outbox: Send {
+    /// Gets a message under way, if there is room for it within `deadline`.
+    ///
+    /// # Errors
+    /// It is not under way.
+    fn put(&mut self, message: Message, deadline: Duration) -> std::result::Result<(), Unsent>;
+
+    /// Says why nothing will follow, as far as there is room for it.
+    fn end(&mut self, why: Stopped);
+}
+
+impl Outbox for Sender {
+    fn put(&mut self, message: Message, deadline: Duration) -> std::result::Result<(), Unsent> {
+        match send(self, Item::Message(message), deadline) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Full(_)) => Err(Unsent::Late),
+            Err(TrySendError::Disconnected(_)) => Err(Unsent::Gone),
+        }
+    }
+
+    fn end(&mut self, why: Stopped) {
+        // A neighbour whose queue is full will find it closed.
+        let _ = self.try_send(Item::Stopped(why));
+    }
+}
+
 /// One party's end of the network.
 pub struct QueueChannel {
     id: PartyId,
-    to: [Sender; 2],
+    to: [Box<dyn Outbox>; 2],
     from: [Receiver<Item>; 2],
     deadline: Duration,
     spins: usize,
@@ -70,9 +108,9 @@ pub fn queue() -> (Sender, Receiver<Item>) {
 }
 
 impl QueueChannel {
-    /// The end of party `id`: queues to the previous and the next party, and from them. Who waits longer than
+    /// The end of party `id`: outboxes to the previous and the next party, and queues from them. Who waits longer than
     /// `deadline` for a message, or for room for its own, gives up with [`Error::PeerLate`].
-    pub fn new(id: PartyId, to: [Sender; 2], from: [Receiver<Item>; 2], deadline: Duration) -> Self {
+    pub fn new(id: PartyId, to: [Box<dyn Outbox>; 2], from: [Receiver<Item>; 2], deadline: Duration) -> Self {
         QueueChannel { id, to, from, deadline, spins: SPINS }
     }
 
@@ -108,12 +146,12 @@ impl QueueChannel {
         Error::PeerMisbehaved { party: self.id, step: step.to_owned(), what }
     }
 
-    fn send(&self, n: Neighbour, message: Message, step: &str) -> Result<()> {
-        match send(&self.to[n as usize], Item::Message(message), self.deadline) {
+    fn send(&mut self, n: Neighbour, message: Message, step: &str) -> Result<()> {
+        match self.to[n as usize].put(message, self.deadline) {
             Ok(()) => Ok(()),
-            Err(TrySendError::Full(_)) => Err(self.late(n, step, "read")),
+            Err(Unsent::Late) => Err(self.late(n, step, "read")),
             // Its last words, if there are any, lie in the other queue.
-            Err(TrySendError::Disconnected(_)) => loop {
+            Err(Unsent::Gone) => loop {
                 match self.from[n as usize].recv_timeout(LAST_WORDS) {
                     Ok(Item::Stopped(why)) => return Err(self.stopped(n, step, why)),
                     Ok(Item::Message(_)) => {}
@@ -206,9 +244,8 @@ impl Channel for QueueChannel {
     }
 
     fn stop(&mut self, reason: &Error) {
-        for to in &self.to {
-            // A neighbour whose queue is full will find it closed.
-            let _ = to.try_send(Item::Stopped(Stopped::Reason(reason.to_string())));
+        for to in &mut self.to {
+            to.end(Stopped::Reason(reason.to_string()));
         }
     }
 }

@@ -8,9 +8,9 @@ use crate::id::PartyId;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
+use rustls::{CipherSuite, ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 use sha2::{Digest, Sha256};
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -103,7 +103,10 @@ impl Credentials {
         let mut roots = RootCertStore::empty();
         roots.add(authority).map_err(|_| "the authority's certificate cannot be used as one")?;
         let roots = Arc::new(roots);
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut provider = rustls::crypto::ring::default_provider();
+        // Keys of 128 bits, as the parties' streams have, before longer ones: every byte is encrypted and decrypted.
+        provider.cipher_suites.sort_by_key(|suite| suite.suite() != CipherSuite::TLS13_AES_128_GCM_SHA256);
+        let provider = Arc::new(provider);
         let only = &[&rustls::version::TLS13];
         let unfit = "the certificate and the key do not belong together";
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
@@ -162,17 +165,17 @@ impl Credentials {
 
     fn shake_hands(&self, mut session: Session, socket: TcpStream, until: Instant) -> io::Result<TlsStream> {
         socket.set_nodelay(true)?;
-        let mut counted = Counted { socket, written: Arc::default() };
+        let mut counted = Counted { socket: BufReader::with_capacity(READ_AHEAD, socket), written: Arc::default() };
         loop {
             let common: &mut dyn Handshake = match &mut session {
                 Session::Client(s) => s,
                 Session::Server(s) => s,
             };
             if common.writes() {
-                counted.socket.set_write_timeout(Some(left(until)?))?;
+                counted.socket.get_ref().set_write_timeout(Some(left(until)?))?;
                 common.write_to(&mut counted)?;
             } else if common.ongoing() {
-                counted.socket.set_read_timeout(Some(left(until)?))?;
+                counted.socket.get_ref().set_read_timeout(Some(left(until)?))?;
                 match common.read_from(&mut counted) {
                     Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                     Ok(_) => {}
@@ -192,7 +195,7 @@ impl Credentials {
         };
         let pinned = certificate.and_then(|chain| self.pins.of(chain.first()?));
         let peer = pinned.ok_or_else(|| invalid("its certificate is pinned to nobody".into()))?;
-        let (socket, written) = (counted.socket.try_clone()?, Arc::clone(&counted.written));
+        let (socket, written) = (counted.socket.get_ref().try_clone()?, Arc::clone(&counted.written));
         let io: Box<dyn ReadWrite> = match session {
             Session::Client(s) => Box::new(StreamOwned::new(s, counted)),
             Session::Server(s) => Box::new(StreamOwned::new(s, counted)),
@@ -249,9 +252,13 @@ impl<S: rustls::SideData, C: std::ops::DerefMut<Target = rustls::ConnectionCommo
 trait ReadWrite: Read + Write + Send {}
 impl<T: Read + Write + Send> ReadWrite for T {}
 
+/// Bytes that are taken from a socket at a time, if there are so many: rustls itself asks for 4 KiB, a call of the
+/// system each.
+const READ_AHEAD: usize = 1 << 17;
+
 /// A socket that counts the bytes written to it, TLS included.
 struct Counted {
-    socket: TcpStream,
+    socket: BufReader<TcpStream>,
     written: Arc<AtomicU64>,
 }
 
@@ -263,13 +270,13 @@ impl Read for Counted {
 
 impl Write for Counted {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let n = self.socket.write(bytes)?;
+        let n = self.socket.get_mut().write(bytes)?;
         self.written.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.socket.flush()
+        self.socket.get_mut().flush()
     }
 }
 
@@ -310,9 +317,15 @@ impl TlsStream {
     }
 
     /// Ends the writing half in order: what was written arrives.
-    pub fn finish(mut self) {
+    pub fn finish(&mut self) {
         let _ = self.io.flush();
         let _ = self.socket.shutdown(Shutdown::Write);
+    }
+}
+
+impl super::frame::Patient for TlsStream {
+    fn patience(&mut self, time: Duration) -> io::Result<()> {
+        self.socket.set_write_timeout(Some(time))
     }
 }
 

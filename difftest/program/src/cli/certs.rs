@@ -3,7 +3,7 @@
 use super::{Verdict, print};
 use crate::error::{Error, FlagError, PartiesError};
 use crate::parties::certificates::issue;
-use crate::parties::files::write_all;
+use crate::parties::files::{Place, write_all};
 use std::path::PathBuf;
 
 /// Flags of `difftest certs`.
@@ -35,7 +35,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<Verdict, Error> {
     let addresses = args.addresses.try_into().map_err(|given: Vec<String>| FlagError::Addresses(given.len()))?;
     let issuance = issue(args.days).map_err(PartiesError::from)?;
-    write_all(&args.folder, &issuance, &addresses, false)?;
+    write_all(&args.folder, &issuance, &addresses, Place::Apart)?;
     print(&format!(
         "{}: certificates for party0.difftest, party1.difftest, party2.difftest and client.difftest, valid for {} \
          days\n",

@@ -10,6 +10,7 @@ use difftest::error::Error as RunError;
 use difftest::evaluation::Evaluation;
 use difftest::experiment;
 use difftest::interrupt;
+use difftest::keeping::Keeping;
 use difftest::report::{self, Report};
 use difftest::run::{free, lockstep, restart};
 use difftest::side::secure::Secure;
@@ -19,7 +20,7 @@ use fixtures::Dataset;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Flags of the comparison.
 #[derive(Debug, clap::Args)]
@@ -49,6 +50,17 @@ pub struct Args {
     /// Free mode: go on with a model written by --save-model, from the batch after its last
     #[arg(long, value_name = "FILE", conflicts_with = "restart_on_divergence")]
     load_model: Option<PathBuf>,
+    /// Have each party keep its own share state every so many steps, so that --resume can go on: parties on this
+    /// machine in folders of DIR, those elsewhere where their files say
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["restart_on_divergence", "load_model"])]
+    checkpoint: Option<PathBuf>,
+    /// Steps between two states
+    #[arg(long, value_name = "STEPS", default_value_t = 10, requires = "checkpoint",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    every: u32,
+    /// Go on with the run that DIR holds, after the newest step whose states all three parties have kept
+    #[arg(long, requires = "checkpoint")]
+    resume: bool,
     /// Also write the report as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -131,6 +143,27 @@ impl Args {
             loaded: self.load_model.clone(),
             ..Config::new(spec, steps, self.training.seed)
         })
+    }
+}
+
+impl Args {
+    /// The folder of the run's states.
+    pub fn states(&self) -> Option<&Path> {
+        self.checkpoint.as_deref()
+    }
+
+    /// How the run keeps its states.
+    fn keeping(&self, config: &Config) -> Result<Option<Keeping>, Error> {
+        let open = |folder| Keeping::open(folder, self.every as usize, self.resume, &config.command(""));
+        Ok(self.checkpoint.as_deref().map(open).transpose()?)
+    }
+}
+
+/// The error of a run, with what to do about parties that did not finish where they have kept states.
+fn resumable(error: Error, config: &Config) -> Error {
+    match error {
+        Error::Run(cause @ RunError::Protocol(_)) if config.keeping.is_some() => Error::Resumable(cause),
+        error => error,
     }
 }
 
@@ -249,23 +282,24 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let data = config::data(args.training.data.as_deref())?;
     let mut config = args.config(Some(&data))?;
     let loaded = config.loaded.as_deref().map(|path| checkpoint::load(path, &config.spec)).transpose()?;
+    config.keeping = args.keeping(&config)?;
     print(&report::text::heading(&config))?;
 
     let (mut steps, mut trained) = (Vec::new(), None);
     let mut report = match config.mode {
         Mode::Lockstep => {
             let found;
-            (found, steps) = lockstep(&args, &config, &data)?;
+            (found, steps) = lockstep(&args, &config, &data).map_err(|e| resumable(e, &config))?;
             Report::lockstep(&config, &data, found)
         }
         Mode::Free => {
-            let (report, last) = free(&args, &mut config, &data, loaded)?;
+            let (report, last) = free(&args, &mut config, &data, loaded).map_err(|e| resumable(e, &config))?;
             trained = Some(last);
             report
         }
     };
     report.checks.extend(experiment::checks(&config)?);
-    report.checks.extend(interrupted(&config, report.steps));
+    report.checks.extend(interrupted(&config, report.before + report.steps));
     // Whatever becomes of the files, the verdict has been seen.
     print(&report::text::body(&report))?;
     if args.budget {

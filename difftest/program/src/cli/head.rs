@@ -176,7 +176,7 @@ fn encode(input: &Path, logits: &Array2<f64>, fixed: FixedSpec) -> Result<Array2
         let classes = logits.ncols();
         let at =
             logits.iter().position(|v| (v * fixed.one() as f64).round().abs() >= fixed.limit() as f64).unwrap_or(0);
-        let cause = LogitsCause::Encode { row: at / classes, class: at % classes, cause };
+        let cause = LogitsCause::Encode { row: at / classes, class: at % classes, cause: Box::new(cause) };
         LogitsError { path: input.into(), cause }
     })
 }

@@ -253,7 +253,8 @@ fn table(results: &Path, save: Option<&Path>, update: Option<&Path>) -> Result<V
         return Ok(Verdict::Holds);
     };
     let old = std::fs::read_to_string(path).map_err(Error::file(path))?;
-    let new = document::replaced(&old, &tables).map_err(|cause| Error::Document { path: path.into(), cause })?;
+    let new =
+        document::replaced(&old, &tables).map_err(|e| Error::Document { path: path.into(), cause: Box::new(e) })?;
     difftest::output::write(path, new.as_bytes())?;
     Ok(Verdict::Holds)
 }

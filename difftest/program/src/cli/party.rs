@@ -8,6 +8,8 @@ use secure::host::{Host, HostConfig};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -71,6 +73,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         idle: Duration::from_secs(file.idle_seconds.max(1)),
         log: Box::new(log),
     });
+    outgrown_files_are_errors();
     print(&format!("party {id} listens on {address}\n"))?;
     if args.until_input_ends {
         // Sessions die with the process, and their connections tell the neighbours.
@@ -82,4 +85,12 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     let served = host.serve(&listener, &AtomicBool::new(false));
     served.map_err(|cause| PartiesError::Serve { address: address.to_string(), cause })?;
     Ok(Verdict::Holds)
+}
+
+/// Lets a file that outgrows the process's limit be an error that names it, as a full disk is: by default the system
+/// ends the process.
+fn outgrown_files_are_errors() {
+    // A signal with a handler is no end; where none can be set, the system's way stays.
+    #[cfg(unix)]
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }

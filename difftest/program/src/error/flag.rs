@@ -93,6 +93,9 @@ pub enum FlagError {
         "this build cannot plant faults, and no release should; build with: cargo run --release --features faults{0}"
     )]
     NoFaults(&'static str),
+    /// A command that runs no parties elsewhere was told where they are.
+    #[error("{0}; leave --parties out")]
+    Apart(&'static str),
     /// The parties' addresses are not three.
     #[error("--addresses has {0} addresses; give three, one for each party")]
     Addresses(usize),

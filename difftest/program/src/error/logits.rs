@@ -61,6 +61,6 @@ pub enum LogitsCause {
         class: usize,
         /// The limit.
         #[source]
-        cause: ModelError,
+        cause: Box<ModelError>,
     },
 }

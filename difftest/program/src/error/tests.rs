@@ -1,6 +1,6 @@
 use super::*;
 use difftest::chance::Chance;
-use difftest::error::{CellError, CheckpointCause, ConfigError, FileKind, Malformed, OutputError};
+use difftest::error::{CellError, CheckpointCause, ConfigError, FileKind, KeepingError, Malformed, OutputError};
 use fixtures::DataError;
 use secure::id::PartyId;
 use std::collections::BTreeSet;
@@ -42,6 +42,7 @@ fn of_the_library() -> Vec<(RunError, u8)> {
         (RunError::json("the report")(json()), 2),
         (RunError::TooLarge { path: "a".into(), most: 3 }, 2),
         (RunError::file(Path::new("a"))(io::ErrorKind::NotFound.into()), 2),
+        (KeepingError::Over(3).into(), 2),
     ]
 }
 
@@ -68,12 +69,13 @@ fn place(e: &RunError) -> usize {
         RunError::Json { .. } => 17,
         RunError::TooLarge { .. } => 18,
         RunError::File { .. } => 19,
+        RunError::Keeping(_) => 20,
     }
 }
 
 /// One error of the program for every variant but [`Error::Run`].
 fn of_the_program() -> Vec<Error> {
-    let cause = CellError::NoMarkers { begin: "<!-- a -->", end: "<!-- b -->" }.into();
+    let cause = Box::new(CellError::NoMarkers { begin: "<!-- a -->", end: "<!-- b -->" }.into());
     vec![
         FlagError::Depth { depth: 0, most: 3 }.into(),
         LogitsError { path: "a".into(), cause: LogitsCause::Classes(1) }.into(),
@@ -103,6 +105,10 @@ fn only_parties_that_do_not_finish_fail_as_a_check_does() {
     for e in of_the_program() {
         assert_eq!(e.code(), BAD_INPUT, "{e}");
     }
+    let gone = of_the_library().into_iter().find(|(_, code)| *code == FAILED_CHECK).map(|(e, _)| e);
+    let resumable = Error::Resumable(gone.expect("one of them"));
+    assert_eq!(resumable.code(), FAILED_CHECK);
+    assert!(resumable.to_string().starts_with("FAIL protocol   party 1 at input"), "{resumable}");
 }
 
 #[test]

@@ -230,13 +230,26 @@ impl HostsFile {
     }
 }
 
+/// Where the parties that files are written for will run.
+#[derive(Debug, Clone, Copy)]
+pub enum Place<'p> {
+    /// On machines of their own.
+    Apart,
+    /// On this machine, for a comparison: they choose their ports, record, take seeds, and keep states in `party<i>` of
+    /// this folder.
+    Here(Option<&'p Path>),
+}
+
 /// Writes everything that three parties and a client need into a folder: keys and certificates, party0.toml to
-/// party2.toml, hosts.toml. With `local`, for three parties on this machine that compare: they choose their ports,
-/// record and take seeds.
+/// party2.toml, hosts.toml.
 ///
 /// # Errors
 /// A file that cannot be written.
-pub fn write_all(folder: &Path, issuance: &Issuance, addresses: &[String; 3], local: bool) -> Result<(), Error> {
+pub fn write_all(folder: &Path, issuance: &Issuance, addresses: &[String; 3], place: Place<'_>) -> Result<(), Error> {
+    let (local, states) = match place {
+        Place::Apart => (false, None),
+        Place::Here(states) => (true, states),
+    };
     std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
     let pins = issuance.pins().map_err(PartiesError::Fingerprint)?;
     write(&folder.join("authority.pem"), &issuance.authority, false)?;
@@ -260,7 +273,7 @@ pub fn write_all(folder: &Path, issuance: &Issuance, addresses: &[String; 3], lo
             sessions: default_sessions(),
             record: local,
             insecure_seeds: local,
-            states: None,
+            states: states.map(|states| states.join(format!("party{id}"))),
             patience_seconds: default_patience(),
             idle_seconds: default_idle(),
             pins: PinTable::of(&pins),

@@ -3,11 +3,12 @@
 //! its standard input.
 
 use super::certificates::issue;
-use super::files::{HostsFile, write_all};
+use super::files::{HostsFile, Place, write_all};
 use crate::error::{Error, PartiesError};
 use secure::engine::remote::Hosts;
 use secure::id::PartyId;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -19,16 +20,19 @@ pub struct LocalParties {
 }
 
 impl LocalParties {
-    /// Starts them and waits until they listen.
+    /// Starts them and waits until they listen. Party i keeps states of runs in `party<i>` of the folder `states`, if
+    /// there is one.
     ///
     /// # Errors
     /// A process that does not start or does not listen.
-    pub fn start() -> Result<Self, Error> {
+    pub fn start(states: Option<&Path>) -> Result<Self, Error> {
         let folder = tempfile::Builder::new().prefix("difftest-parties-").tempdir();
         let folder = folder.map_err(PartiesError::System)?;
         let issuance = issue(1).map_err(PartiesError::from)?;
         let anywhere = PartyId::ALL.map(|_| "127.0.0.1:0".to_owned());
-        write_all(folder.path(), &issuance, &anywhere, true)?;
+        // The parties' files are elsewhere, and a relative path in them would begin there.
+        let states = states.map(std::path::absolute).transpose().map_err(PartiesError::System)?;
+        write_all(folder.path(), &issuance, &anywhere, Place::Here(states.as_deref()))?;
         let program = std::env::current_exe().map_err(PartiesError::System)?;
         let hosts = HostsFile::read_local(&folder.path().join("hosts.toml"))?;
         let mut parties = LocalParties { children: Vec::new(), hosts };
@@ -56,6 +60,13 @@ impl LocalParties {
         // Everybody has read what concerns him: no key stays on the disk.
         folder.close().map_err(PartiesError::System)?;
         Ok(parties)
+    }
+}
+
+impl LocalParties {
+    /// Their process ids, in order.
+    pub fn processes(&self) -> [u32; 3] {
+        std::array::from_fn(|i| self.children[i].id())
     }
 }
 
