@@ -6,7 +6,7 @@ use std::fmt::Display;
 pub fn counted<N: Display + PartialEq + From<u8>>(n: N, noun: &str) -> String {
     let plural = match noun {
         _ if n == N::from(1) => "",
-        _ if noun.ends_with(['s', 'x', 'z']) || noun.ends_with("ch") || noun.ends_with("sh") => "es",
+        _ if noun.ends_with(['s', 'x', 'z']) || noun.ends_with("tch") || noun.ends_with("sh") => "es",
         _ => "s",
     };
     format!("{n} {noun}{plural}")

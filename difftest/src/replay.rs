@@ -202,7 +202,7 @@ mod tests {
         };
         assert!(refused(&|v| v["schema"] = 7.into()).contains("schema 7"));
         assert!(refused(&|v| v["labels"][2] = 10.into()).contains("label 10 of row 2"));
-        assert!(refused(&|v| v["labels"] = serde_json::json!([1])).contains("1 labels"));
+        assert!(refused(&|v| v["labels"] = serde_json::json!([1])).contains("1 label;"));
         assert!(refused(&|v| v["rows"][1] = serde_json::json!([1, 2])).contains("row 1 has 2 values"));
         assert!(refused(&|v| v["layers"][1]["bias"] = serde_json::json!([1])).contains("layer2/bias has 1"));
         assert!(refused(&|v| v["layers"] = serde_json::json!([])).contains("0 layers"));
