@@ -56,6 +56,7 @@ const CRATES: [Crate; 6] = [
         sources: "difftest/src",
         uses: &["spec", "reference", "fixtures", "secure"],
         modules: &[
+            "count",
             "chance",
             "error",
             "input",

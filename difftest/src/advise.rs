@@ -11,6 +11,7 @@ use crate::check::Outcome;
 use crate::check::divergence::Evidence;
 use crate::compare::real;
 use crate::config::{Config, Mode};
+use crate::count::counted;
 use crate::error::Error;
 use crate::evaluation::Evaluation;
 use crate::explain::health;
@@ -327,9 +328,9 @@ fn format_text(fixed: FixedSpec) -> String {
 fn profile_text(advice: &Advice, out: &mut String) {
     let _ = writeln!(
         out,
-        "range profile at {}, {} steps\n{:<26} {:>12} {:>12} {:>12} {:>12} {:>5} {:>8} {:>9}",
+        "range profile at {}, {}\n{:<26} {:>12} {:>12} {:>12} {:>12} {:>5} {:>8} {:>9}",
         format_text(advice.spec.fixed),
-        advice.steps,
+        counted(advice.steps, "step"),
         "tensor",
         "real min",
         "real max",

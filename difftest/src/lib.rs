@@ -17,7 +17,7 @@
 //! * Where the parties are: [`parties`].
 //! * What is proven and judged: [`bound`] (error bounds, computed along with the real side), [`compare`] (elements into
 //!   verdicts), [`branch`] (elements that hang on a comparison), [`check`] (the named checks), [`experiment`] (the
-//!   checks of coins and messages), [`statistics`], [`evaluation`].
+//!   checks of coins and messages), [`statistics`], [`evaluation`], [`count`] (counts in words).
 //! * What is explained: [`explain`] (cause and origin of a difference, health of a training), [`failure`] (the text of
 //!   one failure), [`report`].
 //! * What is kept: [`golden`] (recorded results), [`checkpoint`] (trained models), [`replay`] (one step in a file),
@@ -67,6 +67,7 @@ pub mod check;
 pub mod checkpoint;
 pub mod compare;
 pub mod config;
+pub mod count;
 pub mod error;
 pub mod evaluation;
 pub mod experiment;

@@ -1,5 +1,6 @@
 //! What a report can be traced back to: program and commit, date, processor, kernel, and the data.
 
+use crate::count::counted;
 use fixtures::Dataset;
 use secure::kernel::Kernel;
 use serde::Serialize;
@@ -48,7 +49,7 @@ impl std::fmt::Display for Provenance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Provenance { date, cores, kernel, .. } = self;
         let processor = self.processor.as_deref().unwrap_or("processor not known");
-        write!(f, "difftest {}, {date}, {processor}, {cores} cores, kernel {kernel}", version())
+        write!(f, "difftest {}, {date}, {processor}, {}, kernel {kernel}", version(), counted(*cores, "core"))
     }
 }
 

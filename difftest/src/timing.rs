@@ -8,6 +8,7 @@ mod stopwatch;
 
 pub use stopwatch::{Stopwatch, Took};
 
+use crate::count::counted;
 use crate::error::Error;
 use crate::evaluation::Evaluation;
 use crate::generate;
@@ -317,15 +318,19 @@ fn summary(
 }
 
 /// Why a run's wall times are not to be quoted.
-fn unclean(counted: usize, other_cores: Option<f64>) -> Vec<String> {
+fn unclean(epochs: usize, other_cores: Option<f64>) -> Vec<String> {
     let mut reasons = Vec::new();
     match other_cores {
         Some(cores) if cores <= OTHER_WORK => {}
         Some(cores) => reasons.push(format!("other work had {cores:.2} cores, {OTHER_WORK} are allowed")),
         None => reasons.push("the system does not tell how much other work there was".into()),
     }
-    if counted < CLEAN_EPOCHS {
-        reasons.push(format!("{counted} counted epochs, {CLEAN_EPOCHS} are needed (--epochs {})", CLEAN_EPOCHS + 1));
+    if epochs < CLEAN_EPOCHS {
+        reasons.push(format!(
+            "{}, {CLEAN_EPOCHS} are needed (--epochs {})",
+            counted(epochs, "counted epoch"),
+            CLEAN_EPOCHS + 1
+        ));
     }
     reasons
 }
@@ -383,14 +388,14 @@ pub fn text(m: &Measured) -> String {
     let widths: Vec<String> = m.spec.network.widths.iter().map(usize::to_string).collect();
     let _ = writeln!(
         out,
-        "{}   layers {} ({})   {} rounding   batch {}   {} steps an epoch, {} epochs\n{}",
+        "{}   layers {} ({})   {} rounding   batch {}   {} an epoch, {}\n{}",
         m.spec.head,
         m.spec.network.layers(),
         widths.join("-"),
         m.spec.rounding,
         m.spec.sgd.batch,
-        m.steps_per_epoch,
-        m.epochs.len(),
+        counted(m.steps_per_epoch, "step"),
+        counted(m.epochs.len(), "epoch"),
         m.made
     );
     let _ = writeln!(out, "\n{:18} {:>24}   {:>24}   steps/s   test accuracy", "", "s/epoch", "processor s/epoch");

@@ -4,6 +4,7 @@ use super::comparison::Judged;
 use super::{Check, Outcome};
 use crate::compare::{first_difference, place};
 use crate::config::Config;
+use crate::count::counted;
 use crate::error::Error;
 use crate::explain::origin::{self, FirstDifference, affects};
 use crate::failure::{Failure, Sides};
@@ -141,8 +142,12 @@ impl Check for BitExact<'_> {
                 format!("{tested} hands out no coins to replay; its elements are judged by their bounds alone");
             return Outcome::open("bit-exact", summary);
         }
-        let summary =
-            format!("{tested} = integer model: {mismatches} mismatches in {elements} elements of {steps} steps");
+        let summary = format!(
+            "{tested} = integer model: {} in {} of {}",
+            counted(mismatches, "mismatch"),
+            counted(elements, "element"),
+            counted(steps, "step")
+        );
         Outcome::new("bit-exact", summary, first)
     }
 }

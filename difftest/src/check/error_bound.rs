@@ -7,6 +7,7 @@ use super::{Check, Outcome};
 use crate::bound::statistical::LOG2_FAILURE;
 use crate::compare::{Comparison, place};
 use crate::config::Config;
+use crate::count::counted;
 use crate::failure::{Failure, Sides};
 use crate::trace::Trace;
 use std::fmt::Write;
@@ -35,8 +36,11 @@ impl<'c> ErrorBound<'c> {
         let ErrorBound { worst_case, statistical, judged, .. } = self;
         let (elements, ambiguous) = (sum(worst_case, |c| c.elements), sum(worst_case, |c| c.ambiguous));
         let outside = sum(worst_case, |c| c.outside);
-        let mut summary =
-            format!("{outside} of {elements} elements of {judged} steps outside their bound, {ambiguous} ambiguous");
+        let mut summary = format!(
+            "{outside} of {} of {} outside their bound, {ambiguous} ambiguous",
+            counted(elements, "element"),
+            counted(*judged, "step")
+        );
         if !statistical.is_empty() {
             let (outside, elements) = (sum(statistical, |c| c.outside), sum(statistical, |c| c.elements));
             let _ = write!(
@@ -55,7 +59,10 @@ impl<'c> ErrorBound<'c> {
         let missing = || {
             let (elements, steps) = (sum(&self.worst_case, |c| c.elements), self.judged);
             let expected = comparison::elements(&self.config.spec) * steps as u64;
-            let text = format!("FAIL error-bound   {elements} elements were compared; {steps} steps have {expected}");
+            let have = if steps == 1 { "has" } else { "have" };
+            let were = if elements == 1 { "was" } else { "were" };
+            let (elements_text, steps_text) = (counted(elements, "element"), counted(steps, "step"));
+            let text = format!("FAIL error-bound   {elements_text} {were} compared; {steps_text} {have} {expected}");
             (self.config.only_probe.is_none() && elements != expected).then_some(text)
         };
         self.first(&self.worst_case, "worst-case bound")

@@ -4,6 +4,7 @@
 use super::comparison::Judged;
 use super::{Check, Outcome};
 use crate::config::Config;
+use crate::count::counted;
 use crate::trace::Trace;
 use reference::fixed::Violation;
 use std::collections::BTreeMap;
@@ -45,7 +46,7 @@ impl Check for Range<'_> {
         let total: u64 = self.counts.values().sum();
         let summary = match self.counts.iter().max_by_key(|(_, n)| **n) {
             None => "every operand inside its range".to_owned(),
-            Some((most, n)) => format!("{total} operands out of range, most often ({n}) in {most}"),
+            Some((most, n)) => format!("{} out of range, most often ({n}) in {most}", counted(total, "operand")),
         };
         let failure = self.first.map(|(step, v)| {
             format!(

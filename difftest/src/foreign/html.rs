@@ -2,13 +2,15 @@
 //! each tensor the errors are.
 
 use super::verdict::{MAP, Report, Row};
+use crate::count::counted;
 use crate::report::html::{Cell, Page, Table, escape};
 use std::fmt::Write;
 
 /// The whole page.
 pub fn page(report: &Report, file: &str) -> String {
     let mut page = Page::new(&format!("difftest check: {}", report.engine));
-    page.paragraph(&format!("{file}, {} steps. Errors are those of each operation by itself.", report.steps.len()));
+    let steps = counted(report.steps.len(), "step");
+    page.paragraph(&format!("{file}, {steps}. Errors are those of each operation by itself."));
     page.heading("Checks");
     let mut checks = Table::new("Checks", ["check", "verdict", "what"]);
     for c in &report.checks {

@@ -2,11 +2,12 @@
 
 use super::end_to_end::Span;
 use super::verdict::{Report, Row};
+use crate::count::counted;
 use std::fmt::Write;
 
 /// The whole report.
 pub fn text(report: &Report) -> String {
-    let mut out = format!("difftest check   {}   {} steps\n\n", report.engine, report.steps.len());
+    let mut out = format!("difftest check   {}   {}\n\n", report.engine, counted(report.steps.len(), "step"));
     let _ = writeln!(
         out,
         "{:<10} {:<14} {:<30} {:>10} {:>9} {:>12} {:>11} {:>12}  cause",

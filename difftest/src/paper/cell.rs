@@ -2,6 +2,7 @@
 
 use super::machine::Machine;
 use crate::check::divergence::Verdict;
+use crate::count::counted;
 use crate::error::Error;
 use crate::statistics::median;
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
@@ -480,7 +481,7 @@ impl fmt::Display for Untimed {
 
 /// A number of layers, in words.
 pub fn layers_of(layers: usize) -> String {
-    if layers == 1 { "1 layer".into() } else { format!("{layers} layers") }
+    counted(layers, "layer")
 }
 
 /// A learning rate with three significant digits.

@@ -11,6 +11,7 @@ use super::finished::Finished;
 use super::seconds::Seconds;
 use super::table1::{self, Checkpoints};
 use super::{table2, train};
+use crate::count::counted;
 use crate::error::{CellError, Error};
 use reference::spec::Rounding;
 use std::fmt::Write;
@@ -90,10 +91,10 @@ fn notes(out: &mut String, setup: &Setup, cells: &[Cell]) {
     paragraph(
         out,
         &format!(
-            "{} cells: {secure} secure, {integer} integer, {real} real. {} training and {} \
+            "{}: {secure} secure, {integer} integer, {real} real. {} training and {} \
              test rows, batch {}, rate {}, momentum {}, \
              eps {}, hidden layers of {} units. Accuracy has a binomial standard error of {:.2} points at 97 %.",
-            cells.len(),
+            counted(cells.len(), "cell"),
             setup.train_rows,
             setup.test_rows,
             setup.batch,
@@ -240,7 +241,7 @@ fn source(time: &Seconds) -> String {
     let machine = time.machine.as_deref().unwrap_or("machine not recorded");
     match (&time.timed_on, time.timed_epochs, &time.timed_by) {
         (Some(day), Some(epochs), Some(program)) => {
-            format!("by itself on {day}, {epochs} counted epochs each, {machine}, {program}")
+            format!("by itself on {day}, {} each, {machine}, {program}", counted(epochs, "counted epoch"))
         }
         _ => format!("in training, {machine}"),
     }

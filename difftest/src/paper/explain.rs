@@ -7,6 +7,7 @@ use super::cell::{Cell, short};
 use super::claims::divergence::{Found, Reading, found, seeds};
 use super::compared::{Compared, compare, pooled};
 use super::time_cell::TimeCell;
+use crate::count::counted;
 use reference::spec::Head;
 
 /// A difference that several configurations in a table of this size show by chance, points: the spread is itself
@@ -47,12 +48,12 @@ fn spread(this: &Compared) -> f64 {
 
 fn small(this: &Compared) -> String {
     format!(
-        "No more than {:.2} points: the spread of {:.2} points is an estimate from {} seeds, and differences of this \
+        "No more than {:.2} points: the spread of {:.2} points is an estimate from {}, and differences of this \
          size have no cause that could be \
          told from it.",
         largest(this),
         spread(this),
-        this.seeds
+        counted(this.seeds, "seed")
     )
 }
 

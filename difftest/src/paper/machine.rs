@@ -1,5 +1,6 @@
 //! Where and by what a cell was trained: the machine that its seconds depend on, and the program.
 
+use crate::count::counted;
 use crate::provenance;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -30,8 +31,7 @@ impl Machine {
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = if self.processor.is_empty() { "processor not recorded" } else { &self.processor };
-        let s = if self.cpus == 1 { "" } else { "s" };
-        write!(f, "{name}, {} processor{s}, kernel {}", self.cpus, self.kernel)
+        write!(f, "{name}, {}, kernel {}", counted(self.cpus, "processor"), self.kernel)
     }
 }
 

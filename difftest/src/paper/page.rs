@@ -12,6 +12,7 @@ mod table2;
 use super::compared::Mean;
 use super::result::Findings;
 use super::table1::Measured;
+use crate::count::counted;
 use crate::report::html::{Cell, Page};
 
 /// The whole page.
@@ -40,14 +41,14 @@ fn setup(found: &Findings) -> String {
     let s = &found.setup;
     let machines: Vec<_> = found.machines.iter().map(ToString::to_string).collect();
     format!(
-        "{} finished cells. {} training and {} test rows, batch {}, hidden layers of {} ReLU units, learning rate {}, \
+        "{}. {} training and {} test rows, batch {}, hidden layers of {} ReLU units, learning rate {}, \
          momentum {}, eps {}. \
          After an epoch with a batch loss above 100 or accuracy below 11 %, training starts again from the same \
          weights at half the rate, at most \
          {} times. The three parties share one machine and exchange messages in memory: {}. Parties draw their \
          randomness from the operating system. \
          Report of {}.",
-        found.cells.len(),
+        counted(found.cells.len(), "finished cell"),
         s.train_rows,
         s.test_rows,
         s.batch,

@@ -3,6 +3,7 @@
 
 use super::cell::{Cell, RATE_UNIT, Side, binomial_error, layers_of, mean_and_error, short};
 use crate::check::divergence::Verdict;
+use crate::count::counted;
 use crate::statistics::median;
 use reference::spec::Rounding;
 use serde::Serialize;
@@ -138,7 +139,7 @@ impl Row {
         let bits =
             if self.velocity_bits > 0 { format!(", {} velocity bits", self.velocity_bits) } else { String::new() };
         let rate = self.rate_units.map_or(String::new(), |n| format!(", rate {}", short(f64::from(n) * RATE_UNIT)));
-        format!("{}{rounding}, {}{bits}{rate}, {} epochs", layers_of(self.layers), self.head, self.epochs)
+        format!("{}{rounding}, {}{bits}{rate}, {}", layers_of(self.layers), self.head, counted(self.epochs, "epoch"))
     }
 }
 

@@ -4,6 +4,7 @@ use super::claims::CONTRADICTS;
 use super::compared::Compared;
 use super::result::Findings;
 use super::table1::{CHECKPOINTS, Checkpoints};
+use crate::count::counted;
 use std::fmt::Write;
 
 /// Table 1 beside the paper's, table 1 by side, and the claims.
@@ -43,7 +44,8 @@ fn beside(out: &mut String, all: &[Compared]) {
             (Some(s), None) => format!(", {:.2} s an epoch", s.value),
             _ => String::new(),
         };
-        let _ = writeln!(out, "{} ({} seeds, {} secure){seconds}{by_itself}", c.name(), c.seeds, c.secure_seeds);
+        let _ =
+            writeln!(out, "{} ({}, {} secure){seconds}{by_itself}", c.name(), counted(c.seeds, "seed"), c.secure_seeds);
         if c.seeds == 0 {
             continue;
         }

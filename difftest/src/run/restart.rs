@@ -7,6 +7,7 @@
 use crate::chance::Chance;
 use crate::check::Outcome;
 use crate::config::Config;
+use crate::count::counted;
 use crate::run::free::Point;
 use reference::spec::TrainSpec;
 
@@ -86,8 +87,8 @@ pub fn outcome(config: &Config, ended: &[String], gave_up: bool) -> Outcome {
     let attempts: String = ended.iter().map(|e| format!("\n  {e}")).collect();
     let summary = match (ended.len(), gave_up) {
         (0, _) => "no restart".to_owned(),
-        (n, true) => format!("diverges at all of {n} learning rates, the smallest {rate}"),
-        (n, false) => format!("{n} restarts, then no divergence at learning rate {rate}:{attempts}"),
+        (n, true) => format!("diverges at all of {}, the smallest {rate}", counted(n, "learning rate")),
+        (n, false) => format!("{}, then no divergence at learning rate {rate}:{attempts}", counted(n, "restart")),
     };
     let failure = gave_up.then(|| {
         let again = config.command(&format!("--steps {}", config.steps));

@@ -3,6 +3,7 @@
 use super::{Verdict, one_of, parse_head, parse_rounding, print};
 use crate::error::{Error, FlagError};
 use difftest::config;
+use difftest::count::counted;
 use difftest::error::CellError;
 use difftest::paper::cell::{Cell, Id, MOST_LAYERS, Setup, Side};
 use difftest::paper::data::Data;
@@ -231,7 +232,7 @@ fn merge(from: &[PathBuf], out: &Path) -> Result<Verdict, Error> {
     let store = Store::create(out)?;
     for source in from {
         let (copied, present) = store.merge(source)?;
-        print(&format!("{}: {copied} cells copied, {present} here already\n", source.display()))?;
+        print(&format!("{}: {} copied, {present} here already\n", source.display(), counted(copied, "cell")))?;
     }
     Ok(Verdict::Holds)
 }
@@ -345,10 +346,10 @@ fn line(cell: &Cell) -> String {
     let last = cell.last();
     let accuracy = last.epochs.last().map_or(0.0, |e| 100.0 * e.accuracy(&cell.setup));
     let seconds = cell.seconds_per_epoch().map_or("-".into(), |(s, _)| format!("{s:.2}"));
-    let (id, rate, epochs) = (cell.id.to_string(), last.learning_rate, last.epochs.len());
+    let (id, rate, epochs) = (cell.id.to_string(), last.learning_rate, counted(last.epochs.len(), "epoch"));
     let attempts = cell.attempts.len();
     format!(
-        "{id:38} {accuracy:6.2} % after {epochs} epochs, {seconds} s an epoch, rate {rate} (attempt {attempts}), {}\n",
+        "{id:38} {accuracy:6.2} % after {epochs}, {seconds} s an epoch, rate {rate} (attempt {attempts}), {}\n",
         last.verdict
     )
 }

@@ -3,6 +3,7 @@
 use super::{Verdict, print};
 use crate::error::Error;
 use difftest::check::Outcome;
+use difftest::count::counted;
 use difftest::output;
 use difftest::replay::{self, shrink::shrink};
 use difftest::side::secure::Secure;
@@ -49,13 +50,13 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
     args.shrink.as_deref().map_or(Ok(()), TraceFile::check_name)?;
     let mut file = StepFile::read(&args.file, args.step)?;
     let mut out = format!(
-        "step {} of {}: {}, {} rounding, {} rows, {} classes\n",
+        "step {} of {}: {}, {} rounding, {}, {}\n",
         file.step,
         line(&file.command),
         file.spec.head,
         file.spec.rounding,
-        file.rows(),
-        file.classes()
+        counted(file.rows(), "row"),
+        counted(file.classes(), "class")
     );
     if args.insecure_seed.is_some() {
         out.push_str("INSECURE: the parties' randomness comes from a seed; their shares hide nothing\n");

@@ -3,6 +3,7 @@
 use super::super::cell::{Cell, Setup, Side, binomial_error, mean_and_error};
 use super::super::seconds::Source;
 use super::super::time_cell::{Configuration, TimeCell};
+use crate::count::counted;
 use reference::spec::{Head, Rounding};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -210,7 +211,7 @@ pub(super) fn configurations() -> impl Iterator<Item = (usize, Rounding)> {
 
 /// Cells, as a claim names them.
 pub(super) fn seeds(cells: &[&Cell]) -> String {
-    if cells.len() == 1 { "1 seed".into() } else { format!("{} seeds", cells.len()) }
+    counted(cells.len(), "seed")
 }
 
 /// Whether most of what was learnt is lost, as by a run that left the range and wrapped around.

@@ -6,6 +6,7 @@
 use super::super::cell::{Cell, Untimed, binomial_error, layers_of};
 use super::super::seconds::Source;
 use super::case::{Cases, Claim, DEPTHS, EPOCHS, Evidence, REPLACEMENTS, configurations, points};
+use crate::count::counted;
 use reference::spec::{Head, Rounding};
 
 /// Why these seconds are not compared, if they are not.
@@ -164,7 +165,7 @@ fn never_behind(e: &Evidence, softmax: &[(f64, f64)], other: &[(f64, f64)]) -> O
         0 => "never behind".into(),
         _ => format!("behind at {behind}, most at {:.1} s: {}", largest.1, points(-largest.0, largest.2)),
     };
-    (told > 0).then(|| (behind == 0, format!("{told} times compared, softmax {worst}")))
+    (told > 0).then(|| (behind == 0, format!("{} compared, softmax {worst}", counted(told, "time"))))
 }
 
 /// The cells whose accuracies are compared in time: those of the integer side as well where seconds do not come from

@@ -4,6 +4,7 @@ use super::super::cell::Id;
 use super::super::cell::Nearness;
 use super::super::result::Findings;
 use super::curves::{logarithmic, show, stroke};
+use crate::count::counted;
 use crate::report::html::Page;
 use crate::report::html::plot::{Plot, Series, Stroke};
 use reference::spec::Rounding;
@@ -28,8 +29,9 @@ pub(super) fn nearness(page: &mut Page, found: &Findings) {
         &format!(
             "One step of the integer side and of real numbers from the same weights at the end of each epoch; solid: \
              the largest error, dashed: the bound of that \
-             element. Networks of {deepest} layers; over all cells {outside} elements were outside their bound, and \
+             element. Networks of {deepest} layers; over all cells {} outside their bound, and \
              the nearest reached {:.1} % of it.",
+            counted(outside, "element"),
             100.0 * closest
         ),
         &plots,
