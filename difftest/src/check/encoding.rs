@@ -100,15 +100,17 @@ impl<'c> Encodings<'c> {
         let one = spec.fixed.one() as f64;
         for (l, layer) in (1..).zip(&parameters.layers) {
             let (inputs, outputs) = spec.network.shape(l);
-            let limit = (6.0 / (inputs + outputs) as f64).sqrt() * one + 0.5;
+            let real_limit = (6.0 / (inputs + outputs) as f64).sqrt() * one;
+            let limit = real_limit + 0.5;
             self.weights += layer.weights.len() as u64;
             if let Some(w) = layer.weights.iter().find(|w| w.unsigned_abs() as f64 > limit) {
                 let what = format!("layer{l}/weights holds {w} units; Glorot's limit is {limit:.1}");
                 self.broken.get_or_insert(("initial weights", what));
             }
             let largest = layer.weights.iter().map(|w| w.unsigned_abs()).max().unwrap_or(0) as f64 + 0.5;
-            // Each of n numbers is uniform: all of them are below a part t of the limit with probability t^n.
-            if layer.weights.len() as f64 * (largest / limit).min(1.0).log2() < SMALL_WEIGHTS {
+            // Each of n real numbers is uniform and was rounded to the nearest unit: all of them are below a part t of the
+            // limit with probability t^n.
+            if layer.weights.len() as f64 * (largest / real_limit).min(1.0).log2() < SMALL_WEIGHTS {
                 let what = format!(
                     "the largest of {} units in layer{l}/weights is {:.0}; Glorot's limit is {limit:.1}",
                     layer.weights.len(),
@@ -278,6 +280,21 @@ mod tests {
         assert!(failure.contains("initial weights: the largest of 112 units in layer1/weights"), "{failure}");
         // Seven numbers may all be small.
         assert!(judged(16, |_, p| p.layers[1].weights.mapv_inplace(|w| w.signum())).failure.is_some());
+    }
+
+    /// Many weights come close to the limit, and a coarse unit is a large part of it: neither is a small interval.
+    #[test]
+    fn wide_layers_and_coarse_units_raise_no_alarm() {
+        for (hidden, fraction_bits) in [(2000, 16), (128, 4), (2000, 4), (700, 9)] {
+            let mut config = config(fraction_bits);
+            config.spec.network = NetworkSpec::dense(784, hidden, 10, 2);
+            for seed in 0..3 {
+                let mut check = Box::new(Encodings::new(&config, None).unwrap());
+                check.initial(&config.spec, &generate::initial(&config.spec, seed).unwrap());
+                let outcome = check.finish();
+                assert!(outcome.passed, "{hidden} units, f = {fraction_bits}, seed {seed}: {outcome:?}");
+            }
+        }
     }
 
     #[test]
