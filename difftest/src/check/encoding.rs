@@ -170,7 +170,7 @@ impl Check for Encodings<'_> {
         let split = rows.split;
         let mut batch = Vec::new();
         // A run that is resumed shows no step before that, but the order is that of all of them.
-        while let Some((step, next)) = rows.batches.next() {
+        for (step, next) in rows.batches.by_ref() {
             if let Some(what) = rows.order.take(&next, split.len()) {
                 self.broken.get_or_insert(("batch order", format!("step {step}: {what}")));
             }

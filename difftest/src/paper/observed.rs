@@ -181,7 +181,8 @@ impl Observed {
                 }
                 ProbePoint::HeadGradient => raise(&mut self.epoch.largest_gradient, largest(tensor, &real)),
                 ProbePoint::Activation(layer) => {
-                    if !self.activation(layer, &tensor.map(|&v| real(v) != 0.0)) {
+                    let alive = self.activation(layer, &tensor.map(|&v| real(v) != 0.0));
+                    if !alive {
                         striking.insert(point, tensor.map(|&v| real(v)));
                     }
                 }

@@ -108,7 +108,7 @@ impl Record {
         let write = || -> serde_json::Result<String> {
             let (setup, machines) = (serde_json::to_string(&self.setup)?, serde_json::to_string(&self.machines)?);
             let rows = self.cells.iter().map(serde_json::to_string).collect::<serde_json::Result<Vec<_>>>()?;
-            let timed = |time| Ok(serde_json::to_string(&short(&serde_json::to_value(time)?))?);
+            let timed = |time| serde_json::to_string(&short(&serde_json::to_value(time)?));
             let times = self.times.iter().map(timed).collect::<serde_json::Result<Vec<_>>>()?;
             let times =
                 if times.is_empty() { String::new() } else { format!(",\n\"times\": [\n{}\n]", times.join(",\n")) };

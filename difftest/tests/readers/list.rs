@@ -71,7 +71,7 @@ fn text_of(bytes: &[u8]) -> Result<String, Error> {
 
 /// Every reader.
 pub fn all() -> Vec<Reader> {
-    let [answers, jobs] = <[Reader; 2]>::from(conversation());
+    let [answers, jobs] = conversation();
     let mut all = vec![images(), labels(), zstd(), step_file(), trace(), header(), array(), golden()];
     all.extend([cell(), record(), model("model-real", 0), model("model-party", 2), state(), frames(), openings()]);
     all.extend([answers, jobs]);

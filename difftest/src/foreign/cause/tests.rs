@@ -308,7 +308,7 @@ fn comparisons() {
     // The bit below the top one of 18 bits: exactly what is 2^16 units or more in size is decided the other way.
     of_head(Head::ReluGrad, "head/positive", "sign from a lower bit", |x, _, i, j| {
         let v = x[i * 5 + j];
-        if v >= 1 << 16 || v < -(1 << 16) { v - relu(v) } else { relu(v) }
+        if !(-(1 << 16)..1 << 16).contains(&v) { v - relu(v) } else { relu(v) }
     });
     of_head(Head::ReluGrad, "head/positive", "wrong comparison", |x, _, i, j| {
         let v = x[i * 5 + j];
