@@ -108,8 +108,8 @@ impl<'c> Encodings<'c> {
                 self.broken.get_or_insert(("initial weights", what));
             }
             let largest = layer.weights.iter().map(|w| w.unsigned_abs()).max().unwrap_or(0) as f64 + 0.5;
-            // Each of n real numbers is uniform and was rounded to the nearest unit: all of them are below a part t of the
-            // limit with probability t^n.
+            // Each of n real numbers is uniform and was rounded to the nearest unit: all of them are below a part t of
+            // the limit with probability t^n.
             if layer.weights.len() as f64 * (largest / real_limit).min(1.0).log2() < SMALL_WEIGHTS {
                 let what = format!(
                     "the largest of {} units in layer{l}/weights is {:.0}; Glorot's limit is {limit:.1}",
