@@ -15,8 +15,8 @@ use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec
 use secure::engine::{Engine, EngineConfig};
 use secure::id::{Neighbour, PartyId};
 use secure::net::memory::network_over;
-use secure::net::queue::{Item, Sender, queue};
-use secure::net::tamper::{Change, tampered};
+use secure::net::queue::Sender;
+use secure::net::tamper::{Change, counted, tampered};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -81,20 +81,6 @@ fn step(config: &Config, deadline: Duration, link: impl Fn(Link, Sender) -> Send
         (Ok(_), Some(outcome)) => Ended::Failed(outcome.name),
         (Ok(parameters), None) => Ended::Holds(parameters),
     }
-}
-
-/// A queue that counts the messages on their way to `to`.
-fn counted(to: Sender, count: Arc<AtomicU64>) -> Sender {
-    let (sender, items) = queue();
-    std::thread::spawn(move || {
-        for item in items {
-            count.fetch_add(u64::from(matches!(item, Item::Message(_))), Ordering::SeqCst);
-            if to.send(item).is_err() {
-                return;
-            }
-        }
-    });
-    sender
 }
 
 /// Every message of a step, set-up included, by link and place, and what the step ends with.

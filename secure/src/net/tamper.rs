@@ -6,6 +6,8 @@
 //! compared, or in the comparison with the integer model.
 
 use super::queue::{Item, Message, Sender, queue};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What happens to a message.
@@ -69,6 +71,20 @@ fn changed(mut message: Message, change: Change, held: &mut Option<Item>) -> Vec
     vec![Item::Message(message)]
 }
 
+/// A queue that counts the messages on their way to `to`: the places at which one can be changed.
+pub fn counted(to: Sender, count: Arc<AtomicU64>) -> Sender {
+    let (sender, items) = queue();
+    std::thread::spawn(move || {
+        for item in items {
+            count.fetch_add(u64::from(matches!(item, Item::Message(_))), Ordering::SeqCst);
+            if to.send(item).is_err() {
+                return;
+            }
+        }
+    });
+    sender
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,8 +95,6 @@ mod tests {
     use crate::opened::ParameterUnits;
     use crate::testing::parameters;
     use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicU64, Ordering};
 
     fn config(deadline: Duration) -> EngineConfig {
         let spec = TrainSpec {
@@ -110,20 +124,6 @@ mod tests {
         engine.load(&parameters(&config.spec.network, units))?;
         engine.step(&units(30), &[0, 1, 2, 0, 1, 2])?;
         engine.parameters()
-    }
-
-    /// A queue that counts the messages on their way to `to`.
-    fn counted(to: Sender, count: Arc<AtomicU64>) -> Sender {
-        let (sender, items) = queue();
-        std::thread::spawn(move || {
-            for item in items {
-                count.fetch_add(u64::from(matches!(item, Item::Message(_))), Ordering::SeqCst);
-                if to.send(item).is_err() {
-                    return;
-                }
-            }
-        });
-        sender
     }
 
     /// Early, middle and late messages of every link, set-up included. The last one is none of them: nothing waits for
