@@ -159,14 +159,6 @@ impl Network {
             there.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }
-
-    /// Whether TCP starts slowly again after a pause, as hosts do unless told otherwise.
-    pub fn slow_start_after_idle(&self, starts: bool) {
-        for host in 0..HOSTS {
-            let file = "/proc/sys/net/ipv4/tcp_slow_start_after_idle";
-            self.on(host, || std::fs::write(file, if starts { "1" } else { "0" }).unwrap());
-        }
-    }
 }
 
 fn has_netem() -> bool {

@@ -22,6 +22,9 @@ const NETWORKS: [(&str, Link); 3] = [
     ("slow WAN", Link { latency_ms: 20.0, megabits_per_second: 100.0 }),
 ];
 
+/// Rounds of a step.
+const ROUNDS: u64 = 70;
+
 /// Messages that a step adds to a run's longest chain; a test of the library counts them.
 const CHAIN: f64 = 59.0;
 
@@ -43,7 +46,7 @@ fn steps(engine: &mut Engine, number: usize) -> (f64, Spent) {
     let start = Instant::now();
     let spent = engine.train(&vec![(0..128).collect::<Vec<u32>>(); number]).unwrap();
     let seconds = start.elapsed().as_secs_f64() / number as f64;
-    assert_eq!(spent.rounds, 70 * number as u64);
+    assert_eq!(spent.rounds, ROUNDS * number as u64);
     let megabytes = spent.bytes as f64 / 1e6 / number as f64;
     assert!((6.0..7.0).contains(&megabytes), "{megabytes} MB a step");
     (seconds, spent)
@@ -164,32 +167,25 @@ impl Hosted {
 /// The table of docs/parties.md.
 #[cfg(target_os = "linux")]
 #[test]
-#[ignore = "measures for a minute; its rows are those of docs/parties.md"]
+#[ignore = "measures for minutes; its rows are those of docs/parties.md"]
 fn a_table_of_networks() {
     apart("parties::networks::a_table_of_networks", || {
         let (computing, _) = Hosted::start(None)?.measure(5, 40);
-        println!("| none, over a bridge | | {:.1} | | | |", computing * 1e3);
+        println!("| a bridge, no delay | {:.0} ms | | |", computing * 1e3);
         for (name, link) in NETWORKS {
             let world = Hosted::start(Some(link))?;
-            for idle in [true, false] {
-                world.network.slow_start_after_idle(idle);
-                let (seconds, bytes) = world.measure(5, if link.latency_ms < 1.0 { 40 } else { 5 });
-                let wire = |waits: f64| link.seconds(waits, bytes);
-                let projected = computing + wire(CHAIN);
-                println!(
-                    "| {name}: {} ms, {} Mbit/s | {} | {:.1} | {:.1} ({:.2}) | {:.1} | {:.1} ({:.2}) | {}",
-                    link.latency_ms,
-                    link.megabits_per_second,
-                    if idle { "yes" } else { "no" },
-                    seconds * 1e3,
-                    projected * 1e3,
-                    seconds / projected,
-                    (computing + wire(70.0)) * 1e3,
-                    wire(70.0) * 1e3,
-                    seconds / wire(70.0),
-                    world.network.by
-                );
-            }
+            let (seconds, bytes) = world.measure(5, if link.latency_ms < 1.0 { 40 } else { 5 });
+            let projected = computing + link.seconds(CHAIN, bytes);
+            let network = link.seconds(ROUNDS as f64, bytes);
+            let (latency, rate) = (link.latency_ms, link.megabits_per_second);
+            let cell = |of: f64| format!("{:.0} ms, {:.2}", of * 1e3, seconds / of);
+            println!(
+                "| {name}: {latency} ms, {rate} Mbit/s, {} | {:.0} ms | {} | {} |",
+                world.network.by,
+                seconds * 1e3,
+                cell(projected),
+                cell(network)
+            );
         }
         Ok(())
     });
