@@ -11,23 +11,23 @@ use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 
 pub mod one_layer {
     use super::*;
-    by_head!(steps_conform, 1, 0);
+    spec::by_head!(steps_conform, 1, 0);
 }
 
 pub mod two_layers {
     use super::*;
-    by_head!(steps_conform, 2, 4);
+    spec::by_head!(steps_conform, 2, 4);
 }
 
 pub mod three_layers {
     use super::*;
-    by_head!(steps_conform, 3, 0);
+    spec::by_head!(steps_conform, 3, 0);
 }
 
 /// More updates side by side than the joins of the library poll.
 mod many_layers {
     use super::*;
-    by_rounding!(steps_conform, 33, 0, Head::Softmax);
+    spec::by_rounding!(steps_conform, 33, 0, Head::Softmax);
 }
 
 /// Two steps from velocities that are not zero, then the network's answers: weights, biases, velocities, classes, hits.
