@@ -41,14 +41,14 @@ const MAX_HEADER: u64 = 16 << 20;
 /// The tensors of a layer, in order.
 const TENSORS: [&str; 4] = ["weights", "bias", "weight_velocity", "bias_velocity"];
 
-/// What training leaves behind.
+/// A trained model: the real side's parameters, and each party's shares of the secure side's.
 #[derive(Debug, Clone)]
 pub struct Trained {
-    /// Steps trained.
+    /// The number of training steps behind it.
     pub steps: u32,
-    /// The real side.
+    /// The real side's layers.
     pub real: Vec<LayerValues>,
-    /// Each party's shares.
+    /// The shares of each party, layer by layer.
     pub shares: [Vec<LayerShare>; 3],
 }
 

@@ -1,4 +1,4 @@
-//! What a run is, validated: the meaning of the flags.
+//! The configuration of a run, validated: the meaning of the flags.
 
 use crate::error::{ConfigError, Error};
 use crate::keeping::Keeping;
@@ -19,7 +19,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Both.
+    /// Both modes.
     pub const ALL: [Mode; 2] = [Mode::Lockstep, Mode::Free];
 
     /// The name on the command line.

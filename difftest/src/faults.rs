@@ -20,26 +20,26 @@ use lab::{Finding, Lab};
 use serde::Serialize;
 use std::time::Instant;
 
-/// What became of one planted fault.
+/// One planted fault, and what found it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// Its name.
+    /// The name of the fault.
     pub fault: &'static str,
-    /// What it does.
+    /// The mistake that it makes, in words.
     pub description: &'static str,
     /// Where it was planted.
     pub planted_at: &'static str,
-    /// What kind of mistake it is.
+    /// The kind of mistake that was planted.
     pub planted_cause: &'static str,
-    /// What the battery says, if it noticed.
+    /// The first finding of the battery; null if it noticed nothing.
     pub finding: Option<Finding>,
     /// Whether the place is right.
     pub place_right: bool,
     /// Whether the cause is right.
     pub cause_right: bool,
-    /// What ordinary lock-step training says by itself within `--steps` steps.
+    /// The first finding of ordinary lock-step training within `--steps` steps; null if it noticed nothing.
     pub training: Option<Finding>,
-    /// Seconds.
+    /// The seconds that it took to find.
     pub seconds: f64,
 }
 

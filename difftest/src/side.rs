@@ -70,7 +70,7 @@ pub struct Batch {
     pub labels: Vec<usize>,
 }
 
-/// What communication and computing a step took. Plaintext sides send nothing.
+/// The communication and computing that a step took. Sides without parties send nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct Spent {
     /// Wall-clock seconds.
@@ -92,14 +92,14 @@ impl std::ops::AddAssign for Spent {
     }
 }
 
-/// What one step left behind.
+/// The results of one step.
 #[derive(Debug, Clone)]
 pub struct Step<T> {
     /// Every probed tensor.
     pub tensors: Tensors<T>,
     /// The coins of every truncation; empty for sides that draw none.
     pub tape: Tape,
-    /// Cost.
+    /// The cost of the step.
     pub spent: Spent,
 }
 

@@ -1,5 +1,5 @@
-//! What the client outside of the three parties makes of what each of them hands it: values behind shares, roundings
-//! behind views.
+//! The client outside of the three parties puts together the parts that each of them hands it: shares to values, views
+//! of truncations to roundings.
 //!
 //! Nothing here runs at a party. The two copies of every component must agree; where they do not, no value is made up.
 

@@ -10,7 +10,7 @@ pub type StepName = &'static str;
 /// The price of a protocol as a formula: what the tests hold the counters to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
-    /// Communication rounds.
+    /// The number of communication rounds.
     pub rounds: u64,
     /// Bits that all three parties together send, for one element of a vector whose length is a multiple of 64: bits
     /// travel in whole words, and every block of bits begins a new one.

@@ -1,5 +1,5 @@
-//! What the client outside of the three parties holds in the clear: parameters, probes, roundings, the results of a
-//! head.
+//! The values that the client outside of the three parties holds in the clear: parameters, probes, roundings, the
+//! results of a head.
 
 use crate::cost::Spent;
 use crate::id::PartyId;

@@ -27,8 +27,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// What party 0 or party 1 knows of a truncation's coins: its additive part of the masked value. The coins follow from
-/// the two views together, which only a test harness ever brings together.
+/// The part of a truncation's coins that party 0 or party 1 knows: its additive part of the masked value. The coins
+/// follow from the two views together, which only a test harness ever brings together.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TruncationView {
     /// Name of the truncation, as in the arithmetic specification.
@@ -67,8 +67,8 @@ pub struct Party {
     record: RefCell<Option<Record>>,
 }
 
-/// What one party hands to a test harness, out of band: no message between parties carries it, and a party without a
-/// harness keeps none.
+/// The record that one party hands to a test harness, out of band: no message between parties carries it, and a party
+/// without a harness keeps none.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Record {
     /// Views of truncations, in the order of execution.

@@ -1,4 +1,4 @@
-//! What can be typed. The commands are in files of their own; exit codes are decided in [`error`](crate::error) and in
+//! The commands that can be typed. Each is a file of its own; exit codes are decided in [`error`](crate::error) and in
 //! [`main`] below.
 
 pub mod advise;

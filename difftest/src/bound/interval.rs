@@ -28,10 +28,10 @@ pub fn down(v: f64) -> f64 {
 }
 
 impl Interval {
-    /// Only zero.
+    /// The interval that holds only zero.
     pub const ZERO: Interval = Interval { lo: 0.0, hi: 0.0 };
 
-    /// Only `v`.
+    /// The interval that holds only `v`.
     pub const fn point(v: f64) -> Self {
         Interval { lo: v, hi: v }
     }

@@ -24,9 +24,9 @@ pub struct FirstDifference {
     pub name: String,
     /// Flat index of the first operand that differs.
     pub index: usize,
-    /// What the integer model truncates there.
+    /// The operand that the integer model truncates there.
     pub integer: i64,
-    /// What secure truncates there.
+    /// The operand that the secure side truncates there.
     pub secure: i64,
 }
 

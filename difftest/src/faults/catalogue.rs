@@ -48,7 +48,7 @@ impl AnyFault {
         }
     }
 
-    /// What goes wrong, in one line.
+    /// The mistake that the fault makes, in one line.
     pub const fn description(self) -> &'static str {
         match self {
             AnyFault::Engine(f) => f.description(),

@@ -14,7 +14,7 @@ use secure::fault::Fault;
 use std::fmt::Write;
 use std::path::Path;
 
-/// What the files of one fault said.
+/// One fault, and the verdict on the files that were written with it.
 #[derive(Debug, Clone)]
 pub struct Row {
     /// The fault.

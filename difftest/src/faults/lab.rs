@@ -27,13 +27,13 @@ use secure::share::Share;
 /// A check found something.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Finding {
-    /// The check.
+    /// The name of the check that noticed.
     pub check: &'static str,
     /// The protocol or layer that fails although all it is built from holds.
     pub place: &'static str,
-    /// What kind of mistake the evidence looks like.
+    /// The kind of mistake that the evidence looks like.
     pub cause: &'static str,
-    /// What was run, and what differs.
+    /// The case that was run, and the difference.
     pub detail: String,
     /// The training step, where there is one.
     pub step: Option<usize>,

@@ -65,7 +65,8 @@ fn first_failure(spec: TrainSpec, steps: usize, seed: u64, data: &Dataset) -> Re
     })
 }
 
-/// What ordinary training says about a fault: every head and rounding for up to `steps` steps, until a check fails.
+/// Trains every head and rounding in lock-step for up to `steps` steps each, until a check fails: the finding of
+/// ordinary training about a planted fault.
 ///
 /// # Errors
 /// A harness that cannot run.

@@ -1,12 +1,12 @@
-//! What an operation is asked and what it answers.
+//! The trait of operations: what each is asked, and what it answers.
 
 use super::judged::Judged;
 use super::view::View;
 
-/// What an operation says about one tensor of one step.
+/// The answer of an operation about one tensor of one step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// Compared.
+    /// The tensor was compared.
     Compared(Box<Judged>),
     /// The trace lacks something.
     Missing {
@@ -28,13 +28,13 @@ impl Outcome {
 pub struct Alternative {
     /// The cause in the words of the report.
     pub cause: &'static str,
-    /// What the mistake is.
+    /// The mistake, in words.
     pub what: String,
-    /// What the operation gives with it, real and before rounding, row-major.
+    /// The values that the operation gives with it, real and before rounding, row-major.
     pub values: Vec<f64>,
 }
 
-/// One operation.
+/// One operation of a training step, and how it is judged.
 pub trait Operation: Sync {
     /// Its name in reports.
     fn name(&self) -> &'static str;

@@ -26,7 +26,7 @@ pub fn readable(schema: u32) -> bool {
 /// Layers of the deepest network.
 pub const MOST_LAYERS: usize = 64;
 
-/// Who trains.
+/// The side that trains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
@@ -63,11 +63,12 @@ impl fmt::Display for Side {
 /// Learning rates of [`Id::rate`] are multiples of this.
 pub const RATE_UNIT: f64 = 1.0 / 65_536.0;
 
-/// What tells one cell from another. Its text, `secure-softmax-l2-prob-s1-e20`, names its file.
+/// The identity of a cell: everything that tells it from another. Its text, `secure-softmax-l2-prob-s1-e20`, names its
+/// file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Id {
-    /// Who trains.
+    /// The side that trains.
     pub side: Side,
     /// Output head.
     pub head: Head,
@@ -107,7 +108,7 @@ impl Id {
         format!("{}{}", self.head, if self.code { CODE } else { "" })
     }
 
-    /// The same configuration on another side.
+    /// The identity of the cell with this configuration on another side.
     pub fn on(&self, side: Side) -> Id {
         let real = side == Side::Real;
         let velocity_bits = if real { 0 } else { self.velocity_bits };
@@ -194,7 +195,8 @@ impl FromStr for Id {
     }
 }
 
-/// What all cells of one evaluation have in common. Cells with different setups are never put into one table.
+/// The settings that all cells of one evaluation have in common. Cells with different setups are never put into one
+/// table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
@@ -202,7 +204,7 @@ pub struct Setup {
     pub inputs: usize,
     /// ReLU units of a hidden layer.
     pub hidden: usize,
-    /// Classes.
+    /// The number of classes.
     pub classes: usize,
     /// eps, real.
     pub epsilon: f64,
@@ -325,14 +327,14 @@ pub struct Nearness {
     pub outside: u64,
 }
 
-/// What happened at one learning rate.
+/// One attempt at training, at one learning rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// The rate.
+    /// The learning rate, real.
     pub learning_rate: f64,
-    /// Every epoch.
+    /// The epochs of the attempt, in order.
     pub epochs: Vec<Epoch>,
-    /// What became of it, with step and cause.
+    /// The verdict on the attempt, with step and cause.
     pub verdict: Verdict,
     /// Why it ended before its time, if it did.
     pub ended: Option<String>,
@@ -342,7 +344,7 @@ pub struct Attempt {
     pub violations: BTreeMap<String, u64>,
 }
 
-/// What training sent, per protocol.
+/// The messages and bytes that training sent, by protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
     /// Rounds in which it took part; protocols share rounds.
@@ -351,16 +353,16 @@ pub struct Sent {
     pub bytes: u64,
 }
 
-/// What the training of a cell cost, all parties, evaluation apart.
+/// The cost of a cell's training, of all parties; its evaluation is not counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
     /// Training steps.
     pub steps: u64,
-    /// Rounds.
+    /// The communication rounds.
     pub rounds: u64,
-    /// Messages.
+    /// The messages of all parties.
     pub messages: u64,
-    /// Bytes.
+    /// The bytes that all parties sent.
     pub bytes: u64,
     /// By name of the protocol.
     pub by_protocol: BTreeMap<String, Sent>,
@@ -369,17 +371,17 @@ pub struct Cost {
 /// A finished cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// [`SCHEMA`].
+    /// The version of the file, [`SCHEMA`].
     pub schema: u32,
-    /// Which.
+    /// The identity of the cell.
     pub id: Id,
-    /// How.
+    /// The settings under which it was trained.
     pub setup: Setup,
     /// At each rate, the first one first. Never empty.
     pub attempts: Vec<Attempt>,
     /// Secure side: what all attempts sent.
     pub cost: Option<Cost>,
-    /// Where.
+    /// The machine that it was trained on.
     pub machine: Machine,
     /// Name and version of the program that trained it.
     #[serde(default = "super::machine::unrecorded")]

@@ -54,7 +54,7 @@ pub struct Compared {
     pub paper_diverges: bool,
     /// The end of a run that is no checkpoint.
     pub last: Option<Last>,
-    /// What happened at each learning rate, secure side or else the integer side.
+    /// The outcome at each learning rate, of the secure side or else of the integer side.
     pub happened: String,
     /// One sentence on differences that chance does not explain.
     pub explanation: Option<String>,

@@ -12,7 +12,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The folder.
+/// The folder that holds the finished cells, one file each.
 #[derive(Debug, Clone)]
 pub struct Store {
     dir: PathBuf,

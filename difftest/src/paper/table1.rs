@@ -17,12 +17,12 @@ pub struct Measured {
     pub error: f64,
 }
 
-/// What happened at one learning rate.
+/// The outcome of training at one learning rate.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rate {
     /// Of which cell.
     pub cell: String,
-    /// The rate.
+    /// The learning rate, real.
     pub learning_rate: f64,
     /// Epochs it lasted.
     pub epochs: usize,
@@ -61,7 +61,7 @@ pub struct Checkpoints<T> {
 pub const CHECKPOINTS: [usize; 4] = [5, 10, 15, 20];
 
 impl<T: Copy> Checkpoints<T> {
-    /// In order.
+    /// The four values in the order of the table.
     pub fn all(self) -> [T; 4] {
         [self.after_5, self.after_10, self.after_15, self.after_20]
     }
@@ -89,7 +89,7 @@ pub struct Last {
 /// One row: the cells that differ in their seed only.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// Who trained.
+    /// The side that trained.
     pub side: Side,
     /// Dense layers.
     pub layers: usize,
@@ -122,9 +122,9 @@ pub struct Row {
     pub last: Option<Last>,
     /// Whether every seed trained at some rate.
     pub trained: bool,
-    /// The same in words, with the rate.
+    /// The outcome in words, with the rate.
     pub outcome: String,
-    /// What happened at each rate, in order, with the first step of a cause; seeds apart.
+    /// The outcome at each rate, in order, with the first step of a cause; seeds apart.
     pub happened: String,
     /// The machines it ran on.
     pub machine: String,

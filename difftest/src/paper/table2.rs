@@ -34,7 +34,7 @@ pub struct Printed {
     pub known_loss: bool,
 }
 
-/// One head.
+/// The row of one head.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// The head.
@@ -59,7 +59,7 @@ pub struct Row {
     pub slope_jump: f64,
     /// Largest difference between two mirrored elements of the Jacobian.
     pub asymmetry: f64,
-    /// The same with a logit in (0, eps].
+    /// The largest asymmetry of the Jacobian at points with a logit in (0, eps].
     pub asymmetry_below_eps: f64,
     /// Largest difference between gradient and differences of the loss; null if no loss is stated.
     pub loss_error: Option<f64>,
@@ -74,7 +74,7 @@ const EPSILON: f64 = 0.1;
 /// this.
 const AGREE: f64 = 1e-3;
 
-/// All heads.
+/// The rows of all heads, measured.
 ///
 /// # Errors
 /// The three parties cannot be started.

@@ -117,7 +117,7 @@ impl<'d> Trainee<'d> {
         Ok(parameters.decode(self.spec.fixed, &self.spec.sgd))
     }
 
-    /// What training sent so far; nothing on plaintext sides.
+    /// The cost of training so far; `None` on sides that send nothing.
     pub fn cost(&self) -> Option<&Cost> {
         if let Trained::Secure { cost, .. } = &self.side { Some(cost) } else { None }
     }

@@ -75,7 +75,7 @@ fn shares(row: &BudgetRow) -> String {
 /// The tensors that a summary shows.
 pub const SHOWN: [&str; 4] = ["logits", "head_gradient", "layer1/dW", "layer1/weights"];
 
-/// What explains the differences of the tensors that matter most, one line each.
+/// Tells the causes of the differences in the tensors that matter most, one line each.
 pub fn summary(rows: &[BudgetRow]) -> String {
     let mut out = String::new();
     for (i, row) in rows.iter().filter(|r| SHOWN.contains(&r.tensor.as_str())).enumerate() {

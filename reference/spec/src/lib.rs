@@ -1,4 +1,5 @@
-//! What is trained: heads, rounding, network, optimiser, and the constants of the fixed-point arithmetic.
+//! The specification of a training: head, rounding, network, optimiser, and the constants of the fixed-point
+//! arithmetic.
 //!
 //! Nothing here knows how a step is computed: the plaintext sides and the secure engine read it, and share nothing
 //! else.

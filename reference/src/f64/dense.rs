@@ -8,11 +8,11 @@ use ndarray::{Array1, Array2, ArrayView2, Axis, Zip};
 pub struct Layer {
     /// W, (in, out).
     pub weights: Array2<f64>,
-    /// b, (out).
+    /// The bias b, (out).
     pub bias: Array1<f64>,
     /// V_W, (in, out).
     pub weight_velocity: Array2<f64>,
-    /// V_b, (out).
+    /// The velocity V_b of the bias, (out).
     pub bias_velocity: Array1<f64>,
 }
 

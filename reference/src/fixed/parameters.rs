@@ -22,11 +22,11 @@ pub struct LayerUnits {
 pub struct LayerValues {
     /// W, (in, out).
     pub weights: Array2<f64>,
-    /// b, (out).
+    /// The bias b, (out).
     pub bias: Array1<f64>,
     /// V_W, (in, out).
     pub weight_velocity: Array2<f64>,
-    /// V_b, (out).
+    /// The velocity V_b of the bias, (out).
     pub bias_velocity: Array1<f64>,
 }
 
@@ -68,7 +68,7 @@ pub fn decode<D: Dimension>(v: &Array<i64, D>, scale: u32) -> Array<f64, D> {
 }
 
 impl Parameters {
-    /// Zero everywhere.
+    /// Parameters of the network's shapes, all zero.
     pub fn zeros(network: &NetworkSpec) -> Self {
         let layer = |l| {
             let (inputs, outputs) = network.shape(l);

@@ -98,7 +98,7 @@ fn note(disclosed: impl IntoIterator<Item = Disclosed>, steps: impl IntoIterator
     seen.steps.extend(steps);
 }
 
-/// What engines of this process have disclosed so far.
+/// The set of values that engines of this process have disclosed so far.
 pub fn disclosed() -> BTreeSet<Disclosed> {
     SEEN.lock().unwrap_or_else(PoisonError::into_inner).disclosed.clone()
 }

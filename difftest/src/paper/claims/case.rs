@@ -1,4 +1,4 @@
-//! What claims are made of: the verdict, the cases that decide it, and the cells as evidence.
+//! The parts of a claim: the verdict, the cases that decide it, and the cells as evidence.
 
 use super::super::cell::{Cell, Setup, Side, binomial_error, mean_and_error};
 use super::super::seconds::Source;
@@ -13,7 +13,7 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judgement {
-    /// It holds.
+    /// The claim holds.
     Holds,
     /// It does not hold: a finding.
     DoesNotHold,
@@ -31,7 +31,7 @@ impl fmt::Display for Judgement {
     }
 }
 
-/// One claim.
+/// One claim of the paper, and the verdict on it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Claim {
     /// A short name.
@@ -40,7 +40,7 @@ pub struct Claim {
     pub verdict: Judgement,
     /// Where the paper says it.
     pub place: &'static str,
-    /// What the paper says, in other words.
+    /// The paper's statement, in other words.
     pub statement: String,
     /// How it is tested here.
     pub test: String,
