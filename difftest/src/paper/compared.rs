@@ -8,7 +8,8 @@
 //! that the difference of our mean of n seeds and its figure has the standard error sqrt(s^2 / n + s^2 + 0.1^2 / 12) if
 //! both do the same. Twice that is the limit. The test rows are the same, and are no source of difference.
 
-use super::cell::{Cell, Side, layers_of};
+use super::cell::{Cell, Side};
+use super::wording::layers_of;
 use super::seconds::{Seconds, Source};
 use super::table1::{CHECKPOINTS, Checkpoints, Last, rows};
 use super::time_cell::{Configuration, TimeCell};

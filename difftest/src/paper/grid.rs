@@ -172,7 +172,7 @@ pub fn run(
 
 #[cfg(test)]
 mod tests {
-    use super::super::cell::tests::setup;
+    use super::super::cell::setup::tests::setup;
     use super::*;
 
     fn grid() -> Grid {

@@ -1,7 +1,9 @@
 //! Table 1 side by side: seconds of an epoch, test accuracy after 5, 10, 15 and 20 epochs, and what happened at each
 //! learning rate. [`super::compared`] sets it beside the paper's.
 
-use super::cell::{Cell, RATE_UNIT, Side, binomial_error, layers_of, mean_and_error, short};
+use super::cell::{Cell, RATE_UNIT, Side};
+use super::standard_error::{binomial_error, mean_and_error};
+use super::wording::{layers_of, short};
 use crate::check::divergence::Verdict;
 use crate::count::counted;
 use crate::statistics::median;

@@ -6,7 +6,8 @@
 //!
 //! *Clean.* At least [`LEAST_COUNTED`] pairs count, and other work took at most a tenth of a core meanwhile.
 
-use super::cell::{Id, Setup, Side, Untimed, median_and_error};
+use super::cell::{Id, Setup, Side, Untimed};
+use super::standard_error::median_and_error;
 use super::data::Data;
 use super::machine::{self, Machine};
 use crate::error::Error;

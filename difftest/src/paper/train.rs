@@ -137,7 +137,7 @@ fn add(cost: &mut Cost, more: &Cost) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cell::tests::setup;
+    use super::super::cell::setup::tests::setup;
     use super::super::sketch::{WIDTH, distance};
     use super::*;
     use crate::check::divergence::Verdict;

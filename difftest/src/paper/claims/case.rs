@@ -1,6 +1,7 @@
 //! The parts of a claim: the verdict, the cases that decide it, and the cells as evidence.
 
-use super::super::cell::{Cell, Setup, Side, binomial_error, mean_and_error};
+use super::super::cell::{Cell, Setup, Side};
+use super::super::standard_error::{binomial_error, mean_and_error};
 use super::super::seconds::Source;
 use super::super::time_cell::{Configuration, TimeCell};
 use crate::count::counted;

@@ -1,6 +1,7 @@
 //! Claims about two layers, three layers and long training.
 
-use super::super::cell::{Cell, Side, layers_of};
+use super::super::cell::{Cell, Side};
+use super::super::wording::layers_of;
 use super::case::{Accuracy, Cases, Claim, EPOCHS, Evidence, points, seeds};
 use reference::spec::{Head, Rounding};
 

@@ -10,7 +10,8 @@
 //! * (c) [`Reading::Published`]: the rates that the rule of the published code arrives at, where a restart uses up an
 //!   epoch of the table's 20 ([`published`]).
 
-use super::super::cell::{Attempt, Cell, Epoch, RATE_UNIT, layers_of, short};
+use super::super::cell::{Attempt, Cell, Epoch, RATE_UNIT};
+use super::super::wording::{layers_of, short};
 use super::super::published::Run;
 use super::case::{Cases, Claim, EPOCHS, Evidence, collapsed};
 use crate::check::divergence::Verdict;

@@ -19,7 +19,7 @@ pub(crate) fn cell(id: &str, accuracy: &[f64]) -> Cell {
         train_rows: 60_000,
         test_rows: 10_000,
         batch: 128,
-        ..super::super::cell::tests::setup()
+        ..super::super::cell::setup::tests::setup()
     };
     let epochs = accuracy.iter().map(|a| Epoch {
         steps: 469,
