@@ -27,6 +27,7 @@ pub const CRATES: [Crate; 6] = [
         sources: "secure/src",
         uses: &["spec"],
         modules: &[
+            "step",
             "clock",
             "cost",
             "pool",

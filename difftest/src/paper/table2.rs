@@ -16,6 +16,7 @@ use rand_chacha::ChaCha12Rng;
 use reference::f64::RealHead;
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 use secure::engine::{EngineConfig, LayerUnits, ParameterUnits};
+use secure::step::Step;
 use serde::Serialize;
 
 /// The paper's entries for a head. Its ReLU probability is both `relu-prob`, the formula, and `relu-prob-cut`, the
@@ -102,7 +103,7 @@ fn row(head: Head) -> Result<Row, Error> {
     engine.load(&ParameterUnits { layers: vec![layer] })?;
     let step = engine.step(&[0; BATCH], &[0; BATCH])?;
     let truncates = |part: &str| step.rounding.iter().any(|r| r.name.starts_with(part));
-    let compared = step.spent.by_step.get("adder").map_or(0, |s| s.bytes);
+    let compared = step.spent.by_step.get(&Step::Adder).map_or(0, |s| s.bytes);
 
     let (slope_jump, asymmetry) = (slope_jump(head), asymmetry(head, false));
     let loss_error = head.has_loss().then(|| loss_error(head));

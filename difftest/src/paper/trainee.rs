@@ -154,8 +154,8 @@ fn charge(cost: &mut Cost, steps: usize, spent: &secure::cost::Spent) {
     cost.rounds += spent.rounds;
     cost.messages += spent.messages;
     cost.bytes += spent.bytes;
-    for (protocol, sent) in &spent.by_step {
-        let Sent { rounds, bytes } = cost.by_protocol.entry((*protocol).into()).or_default();
+    for (step, sent) in &spent.by_step {
+        let Sent { rounds, bytes } = cost.by_protocol.entry(step.name().into()).or_default();
         *rounds += sent.rounds;
         *bytes += sent.bytes;
     }

@@ -29,10 +29,11 @@ use crate::kernel::wide_fn;
 use crate::party::Party;
 use crate::prg::CallId;
 use crate::share::{BitShare, Planes};
+use crate::step::Step;
 use futures_util::try_join;
 use std::borrow::Borrow;
 
-const STEP: &str = "adder";
+const STEP: Step = Step::Adder;
 const CHUNK: u32 = 4;
 
 // Purposes of the streams within one call.
