@@ -185,7 +185,10 @@ fn doc_comments_are_found_where_they_are_public() {
         ["The file.", "A struct in two lines.", "A field.", "A list of them.", "A variant.", "Its field.", "A method."];
     assert_eq!(found[..wanted.len()], wanted);
     assert_eq!(docs.found[wanted.len()..], [("Flags.".into(), false), ("A flag".into(), true)]);
-    assert_eq!(["The same again.", "What it is.", "See there.", "No period"].map(|s| wrong(s, false).is_some()), [true; 4]);
+    assert_eq!(
+        ["The same again.", "What it is.", "See there.", "No period"].map(|s| wrong(s, false).is_some()),
+        [true; 4]
+    );
     assert_eq!(["Whatever it is.", "Seeds."].map(|s| wrong(s, false)), [None; 2]);
     assert_eq!(wrong("No period", true), None);
 }

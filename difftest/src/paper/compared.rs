@@ -9,10 +9,10 @@
 //! both do the same. Twice that is the limit. The test rows are the same, and are no source of difference.
 
 use super::cell::{Cell, Side};
-use super::wording::layers_of;
 use super::seconds::{Seconds, Source};
 use super::table1::{CHECKPOINTS, Checkpoints, Last, rows};
 use super::time_cell::{Configuration, TimeCell};
+use super::wording::layers_of;
 use fixtures::paper::Table1Row;
 use reference::spec::{Head, Rounding};
 use serde::Serialize;

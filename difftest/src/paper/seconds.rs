@@ -2,8 +2,8 @@
 //! else its training cells; of a configuration without training cells, the timing cell whatever it is like.
 
 use super::cell::{Cell, Untimed};
-use super::standard_error::mean_and_error;
 use super::machine::Machine;
+use super::standard_error::mean_and_error;
 use super::table1::{Measured, rows};
 use super::time_cell::{Configuration, TimeCell};
 use serde::Serialize;

@@ -7,9 +7,9 @@
 //! *Clean.* At least [`LEAST_COUNTED`] pairs count, and other work took at most a tenth of a core meanwhile.
 
 use super::cell::{Id, Setup, Side, Untimed};
-use super::standard_error::median_and_error;
 use super::data::Data;
 use super::machine::{self, Machine};
+use super::standard_error::median_and_error;
 use crate::error::Error;
 use crate::provenance::Provenance;
 use crate::statistics::median;

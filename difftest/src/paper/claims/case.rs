@@ -1,8 +1,8 @@
 //! The parts of a claim: the verdict, the cases that decide it, and the cells as evidence.
 
 use super::super::cell::{Cell, Setup, Side};
-use super::super::standard_error::{binomial_error, mean_and_error};
 use super::super::seconds::Source;
+use super::super::standard_error::{binomial_error, mean_and_error};
 use super::super::time_cell::{Configuration, TimeCell};
 use crate::count::counted;
 use reference::spec::{Head, Rounding};

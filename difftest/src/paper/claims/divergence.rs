@@ -11,8 +11,8 @@
 //!   epoch of the table's 20 ([`published`]).
 
 use super::super::cell::{Attempt, Cell, Epoch, RATE_UNIT};
-use super::super::wording::{layers_of, short};
 use super::super::published::Run;
+use super::super::wording::{layers_of, short};
 use super::case::{Cases, Claim, EPOCHS, Evidence, collapsed};
 use crate::check::divergence::Verdict;
 use reference::spec::{Head, Rounding};
