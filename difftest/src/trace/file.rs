@@ -149,7 +149,7 @@ const STEP: [&str; 11] = [
 ];
 
 /// The tensors with which a layer starts a step.
-pub const PARAMETERS: [&str; 4] = ["weights", "bias", "weight_velocity", "bias_velocity"];
+pub const PARAMETERS: [&str; 4] = reference::spec::LAYER_NAMES;
 
 /// Tensors of a layer.
 const LAYER: [&str; 9] = [

@@ -2,33 +2,13 @@
 
 use super::ModelError;
 use ndarray::{Array, Array1, Array2, Dimension};
-use spec::{FixedSpec, NetworkSpec, SgdSpec};
+use spec::{FixedSpec, Layer, NetworkSpec, SgdSpec};
 
 /// One layer in units.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LayerUnits {
-    /// W, (in, out), scale f.
-    pub weights: Array2<i64>,
-    /// b, (out), scale f.
-    pub bias: Array1<i64>,
-    /// V_W, (in, out), scale f + extra velocity bits.
-    pub weight_velocity: Array2<i64>,
-    /// V_b, (out), scale f + extra velocity bits.
-    pub bias_velocity: Array1<i64>,
-}
+pub type LayerUnits = Layer<Array2<i64>, Array1<i64>>;
 
 /// One layer in real numbers.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LayerValues {
-    /// W, (in, out).
-    pub weights: Array2<f64>,
-    /// The bias b, (out).
-    pub bias: Array1<f64>,
-    /// V_W, (in, out).
-    pub weight_velocity: Array2<f64>,
-    /// The velocity V_b of the bias, (out).
-    pub bias_velocity: Array1<f64>,
-}
+pub type LayerValues = Layer<Array2<f64>, Array1<f64>>;
 
 /// All layers in units, the first layer first.
 #[derive(Debug, Clone, PartialEq, Eq)]

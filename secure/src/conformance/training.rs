@@ -4,7 +4,7 @@ use super::operands::rng;
 use super::tape;
 use crate::engine::{Engine, EngineConfig, LayerUnits, ParameterUnits};
 use crate::testing::parameters;
-use ndarray::Array2;
+use ndarray::{Array1, Array2};
 use rand::Rng;
 use reference::fixed::{self, Coins, tape::Tape};
 use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
@@ -71,12 +71,7 @@ fn steps_conform(layers: usize, extra_velocity_bits: u32, head: Head, rounding: 
 fn of_model(parameters: &ParameterUnits, network: &NetworkSpec) -> fixed::Parameters {
     let layer = |(l, v): (usize, &LayerUnits)| {
         let matrix = |v: &[i64]| Array2::from_shape_vec(network.shape(l), v.to_vec()).unwrap();
-        fixed::LayerUnits {
-            weights: matrix(&v.weights),
-            bias: v.bias.clone().into(),
-            weight_velocity: matrix(&v.weight_velocity),
-            bias_velocity: v.bias_velocity.clone().into(),
-        }
+        v.map(|v| matrix(v), |v| Array1::from(v.clone()))
     };
     fixed::Parameters { layers: (1..).zip(&parameters.layers).map(layer).collect() }
 }
