@@ -1,6 +1,6 @@
 //! Faults seen from training: lock-step as users run it, on a small network, and an epoch without probes.
 
-use super::lab::Finding;
+use super::harness::Finding;
 use crate::config::Config;
 use crate::error::Error;
 use crate::explain::cause::Cause;

@@ -12,7 +12,7 @@
 //! differences of the two runs' messages are uniform and never repeat, whatever they hide ([`masks`]). That finds masks
 //! that are missing, constant, short or reused, even where the hidden share is itself random.
 
-use super::world::{Output, Run, open, run};
+use super::three_parties::{Output, Run, open, run};
 use crate::experiment::masks::{self, Words};
 use crate::explain::cause::Cause;
 use crate::faults::cause::{Evidence, infer};
@@ -41,7 +41,7 @@ pub struct Finding {
 
 /// Cases so far, up to the first finding.
 #[derive(Debug)]
-pub struct Lab {
+pub struct Harness {
     /// Number format of all cases.
     pub fixed: FixedSpec,
     /// The first finding.
@@ -52,14 +52,14 @@ pub struct Lab {
     pub words: u64,
 }
 
-/// Statistical tests of one battery are fewer than 2^12, so that each may fail by chance once in 2^52 and the battery
+/// Statistical tests of one suite are fewer than 2^12, so that each may fail by chance once in 2^52 and the suite
 /// once in 2^40.
 pub const ALARM: f64 = crate::statistics::FALSE_ALARM - 12.0;
 
-impl Lab {
+impl Harness {
     /// Nothing found yet.
     pub fn new() -> Self {
-        Lab { fixed: FixedSpec::default(), finding: None, elements: 0, words: 0 }
+        Harness { fixed: FixedSpec::default(), finding: None, elements: 0, words: 0 }
     }
 
     /// Notes a finding, unless there is one.
@@ -179,7 +179,7 @@ impl Lab {
     }
 }
 
-impl Default for Lab {
+impl Default for Harness {
     fn default() -> Self {
         Self::new()
     }
