@@ -105,7 +105,7 @@ pub struct Step<T> {
 
 /// One side of a comparison. `Value` is `f64` for real numbers and `i64` for units.
 pub trait Side {
-    /// What a tensor is made of.
+    /// The type of a tensor's elements.
     type Value;
 
     /// `real`, `integer`, `secure`, or the name of an engine of your own.
@@ -186,7 +186,7 @@ pub trait Trains: Opens {
     /// A peer that fails.
     fn train(&mut self, batches: &[Vec<u32>]) -> Result<Spent, Error>;
 
-    /// What each party holds of the parameters; nothing is opened.
+    /// The shares of the parameters that each party holds; nothing is opened.
     ///
     /// # Errors
     /// A peer that fails.

@@ -39,13 +39,13 @@ pub trait Operation: Sync {
     /// Its name in reports.
     fn name(&self) -> &'static str;
 
-    /// What is judged, and from what: one line for `difftest check --list`.
+    /// The subject of the judgement and its operands: one line for `difftest check --list`.
     fn what(&self) -> &'static str;
 
     /// Its tensors of one step.
     fn judge(&self, view: &View) -> Vec<Outcome>;
 
-    /// What `tensor` would be under the mistakes that are particular to this operation.
+    /// The values that `tensor` would have under the mistakes that are particular to this operation.
     fn alternatives(&self, _view: &View, _tensor: &str) -> Vec<Alternative> {
         Vec::new()
     }
