@@ -52,7 +52,7 @@ pub struct Matrix {
     pub steps: usize,
     /// One row a fault.
     pub faults: Vec<Row>,
-    /// Faults found.
+    /// The number of faults found.
     pub detected: usize,
     /// Faults found with the right place and cause.
     pub explained: usize,

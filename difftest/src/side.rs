@@ -73,9 +73,9 @@ pub struct Batch {
 /// The communication and computing that a step took. Sides without parties send nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct Spent {
-    /// Wall-clock seconds.
+    /// The wall-clock seconds.
     pub seconds: f64,
-    /// Communication rounds.
+    /// The number of communication rounds.
     pub rounds: u64,
     /// Messages, all parties.
     pub messages: u64,
@@ -117,13 +117,13 @@ pub trait Side {
     /// Shapes that do not fit the network, or a peer that fails.
     fn load(&mut self, parameters: &Parameters) -> Result<(), Error>;
 
-    /// One step of training. `tape` holds the coins to replay; sides that draw their own ignore it.
+    /// Takes one step of training. `tape` holds the coins to replay; sides that draw their own ignore it.
     ///
     /// # Errors
     /// Bad shapes or labels; a tape that cannot be; a peer that fails.
     fn step(&mut self, batch: &Batch, tape: Tape) -> Result<Step<Self::Value>, Error>;
 
-    /// How many rows the current parameters classify correctly.
+    /// Counts the rows that the current parameters classify correctly.
     ///
     /// # Errors
     /// As for [`Side::step`].
@@ -138,7 +138,7 @@ pub trait Opens: Side<Value = i64> {
     /// A peer that fails.
     fn parameters(&mut self) -> Result<Parameters, Error>;
 
-    /// Has the parties keep what the run needs to go on after `step` steps, each its own.
+    /// Has each party keep its own part of what the run needs to go on after `step` steps.
     ///
     /// # Errors
     /// A side that keeps no states, which is every one unless it says otherwise; a peer that fails.
@@ -147,7 +147,7 @@ pub trait Opens: Side<Value = i64> {
         Err(KeepingError::Stateless(self.name()).into())
     }
 
-    /// After how many steps of `run` a state was last kept, if any was.
+    /// The number of steps of `run` after which a state was last kept, if any was.
     ///
     /// # Errors
     /// A peer that fails.

@@ -48,7 +48,7 @@ impl Cost {
 pub struct StepSpent {
     /// Rounds in which this step took part. Steps that run side by side share rounds, so these do not add up.
     pub rounds: u64,
-    /// Bytes sent.
+    /// The number of bytes sent.
     pub bytes: u64,
 }
 
@@ -60,7 +60,7 @@ pub struct Spent {
     pub rounds: u64,
     /// Messages sent: at most one to each neighbour in each round.
     pub messages: u64,
-    /// Bytes sent.
+    /// The number of bytes sent.
     pub bytes: u64,
     /// The part of each step that sent anything.
     pub by_step: BTreeMap<Step, StepSpent>,

@@ -7,9 +7,9 @@
 /// All reals from `lo` to `hi`, both included; the ends may be infinite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// Lower end.
+    /// The lower end.
     pub lo: f64,
-    /// Upper end.
+    /// The upper end.
     pub hi: f64,
 }
 

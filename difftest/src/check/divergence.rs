@@ -40,7 +40,7 @@ pub enum Verdict {
         accuracy: f64,
         /// The share of the most frequent label.
         chance: f64,
-        /// Steps taken.
+        /// The number of steps taken.
         steps: usize,
     },
     /// None of the others, but on so few test rows the accuracy cannot be told from chance.
@@ -187,7 +187,7 @@ pub struct Ending {
     pub accuracy: [f64; 3],
     /// The share of the test set that a side gets right which has learnt nothing.
     pub chance: Chance,
-    /// Steps taken.
+    /// The number of steps taken.
     pub steps: usize,
     /// Steps of one pass over the training set.
     pub epoch: usize,

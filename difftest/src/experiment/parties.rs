@@ -30,7 +30,7 @@ pub fn spec(run: &TrainSpec) -> TrainSpec {
 pub struct Rows {
     /// (batch, inputs), scale f.
     pub units: Array2<i64>,
-    /// Classes.
+    /// The class of each row.
     pub labels: Vec<usize>,
 }
 

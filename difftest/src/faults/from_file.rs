@@ -17,7 +17,7 @@ use std::path::Path;
 /// One fault, and the verdict on the files that were written with it.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// The fault.
+    /// The planted fault.
     pub fault: Fault,
     /// The first trace that shows it, its first failing operation and the cause named there.
     pub found: Option<(String, String, String)>,

@@ -46,7 +46,7 @@ pub struct Harness {
     pub fixed: FixedSpec,
     /// The first finding.
     pub finding: Option<Finding>,
-    /// Elements compared.
+    /// The number of elements compared.
     pub elements: u64,
     /// Words of messages tested.
     pub words: u64,

@@ -17,7 +17,7 @@ use rand_chacha::ChaCha12Rng;
 /// A stage: its place, and the cases that judge it.
 pub type Stage = fn(&mut Harness, &mut ChaCha12Rng);
 
-/// Dependencies first.
+/// The stages of the suite, those that others depend on first.
 pub const STAGES: &[Stage] = &[
     randomness::streams,
     randomness::inputs,

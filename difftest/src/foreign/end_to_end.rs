@@ -33,7 +33,7 @@ pub struct Row {
     pub span: Span,
     /// The name of the tensor.
     pub tensor: String,
-    /// Elements compared.
+    /// The number of elements compared.
     pub elements: u64,
     /// Elements of them that had a bound.
     pub bounded: u64,

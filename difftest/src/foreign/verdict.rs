@@ -63,11 +63,11 @@ pub struct Row {
     pub tensor: String,
     /// `PASS`, `FAIL`, `OPEN` or `MEASURED`.
     pub verdict: &'static str,
-    /// Steps compared.
+    /// The number of steps compared.
     pub steps: u64,
-    /// Elements compared.
+    /// The number of elements compared.
     pub elements: u64,
-    /// Elements outside.
+    /// The number of elements outside.
     pub outside: u64,
     /// Largest error, units.
     pub max_error_units: f64,

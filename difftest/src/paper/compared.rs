@@ -20,7 +20,7 @@ use serde::Serialize;
 /// A mean over seeds, percent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Mean {
-    /// The mean.
+    /// The mean of the seeds.
     pub mean: f64,
     /// Standard deviation of a run, as far as the seeds tell; null for one seed.
     pub deviation: Option<f64>,
@@ -29,9 +29,9 @@ pub struct Mean {
 /// A configuration of the paper, with ours.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
-    /// Dense layers.
+    /// The number of dense layers.
     pub layers: usize,
-    /// Rounding.
+    /// The rounding of truncations.
     pub rounding: Rounding,
     /// Head; the paper's ReLU probability is both `relu-prob`, the formula, and `relu-prob-cut`, the published code.
     pub head: Head,

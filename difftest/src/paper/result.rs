@@ -33,9 +33,9 @@ pub struct Point {
     pub loss: Option<f64>,
     /// Training rows with an infinite loss.
     pub infinite_losses: Option<usize>,
-    /// Largest |logit|.
+    /// The largest |logit|, real.
     pub largest_logit: Option<f64>,
-    /// Largest |weight|.
+    /// The largest |weight|, real.
     pub largest_weight: Option<f64>,
     /// Largest |gradient| of the head.
     pub largest_gradient: Option<f64>,
@@ -84,7 +84,7 @@ pub struct Findings {
     pub setup: Setup,
     /// Where cells ran, each once.
     pub machines: Vec<Machine>,
-    /// Finished cells.
+    /// The texts of the finished cells.
     pub cells: Vec<String>,
     /// Configurations timed by themselves.
     pub times: Vec<String>,
@@ -92,9 +92,9 @@ pub struct Findings {
     pub table1: Vec<Compared>,
     /// Table 1 by side, with what happened at each learning rate.
     pub sides: Vec<table1::Row>,
-    /// Table 2.
+    /// The rows of table 2.
     pub table2: Vec<table2::Row>,
-    /// The claims.
+    /// The claims with their verdicts.
     pub claims: Vec<Claim>,
     /// The points of the curves, one an epoch.
     pub curves: Vec<Point>,

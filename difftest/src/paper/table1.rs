@@ -13,7 +13,7 @@ use serde::Serialize;
 /// A value and its standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Measured {
-    /// The value.
+    /// The value itself.
     pub value: f64,
     /// Its standard error.
     pub error: f64,
@@ -82,7 +82,7 @@ impl<T: Copy> Checkpoints<T> {
 /// Where a run shorter than the last checkpoint ended.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Last {
-    /// Epochs.
+    /// The number of epochs.
     pub epoch: usize,
     /// Test accuracy there, percent, the mean of the seeds.
     pub accuracy: f64,
@@ -93,9 +93,9 @@ pub struct Last {
 pub struct Row {
     /// The side that trained.
     pub side: Side,
-    /// Dense layers.
+    /// The number of dense layers.
     pub layers: usize,
-    /// Rounding.
+    /// The rounding of truncations; none for real numbers.
     pub rounding: Option<Rounding>,
     /// Name of the head, `relu-grad-code` for the published code's order.
     pub head: String,
@@ -105,7 +105,7 @@ pub struct Row {
     pub rate_units: Option<u32>,
     /// Epochs of an attempt.
     pub epochs: usize,
-    /// Cells.
+    /// The number of cells, one a seed.
     pub seeds: usize,
     /// Seconds of training in an epoch.
     pub seconds_per_epoch: Option<Measured>,

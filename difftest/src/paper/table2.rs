@@ -23,15 +23,15 @@ use serde::Serialize;
 /// code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Printed {
-    /// Uses comparisons.
+    /// Whether the head uses comparisons.
     pub comparison: bool,
-    /// Uses division.
+    /// Whether the head uses division.
     pub division: bool,
-    /// Uses the exponential.
+    /// Whether the head uses the exponential.
     pub exponential: bool,
-    /// Is differentiable.
+    /// Whether the head is differentiable.
     pub differentiable: bool,
-    /// Is the gradient of a known loss.
+    /// Whether the head is the gradient of a known loss.
     pub known_loss: bool,
 }
 
@@ -40,15 +40,15 @@ pub struct Printed {
 pub struct Row {
     /// The head.
     pub head: Head,
-    /// Uses comparisons.
+    /// Whether the head uses comparisons.
     pub comparison: bool,
-    /// Uses division.
+    /// Whether the head uses division.
     pub division: bool,
-    /// Uses the exponential.
+    /// Whether the head uses the exponential.
     pub exponential: bool,
-    /// Is differentiable.
+    /// Whether the head is differentiable.
     pub differentiable: bool,
-    /// Is the gradient of a known loss.
+    /// Whether the head is the gradient of a known loss.
     pub known_loss: bool,
     /// Rounds of the recorded step.
     pub rounds: u64,

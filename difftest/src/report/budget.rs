@@ -10,9 +10,9 @@ use std::fmt::Write;
 pub struct PartRow {
     /// Mean over the elements, with sign: the bias.
     pub bias_units: f64,
-    /// Mean magnitude.
+    /// The mean magnitude, units.
     pub mean_units: f64,
-    /// Largest magnitude.
+    /// The largest magnitude, units.
     pub max_units: f64,
 }
 
@@ -21,7 +21,7 @@ pub struct PartRow {
 pub struct BudgetRow {
     /// Name of the probe.
     pub tensor: String,
-    /// Elements booked.
+    /// The number of elements booked.
     pub elements: u64,
     /// The whole difference.
     pub total: PartRow,

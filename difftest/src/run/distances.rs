@@ -24,7 +24,7 @@ pub struct Detail {
     pub secure: i64,
     /// |secure - f64|, real.
     pub error: f64,
-    /// Bound, real.
+    /// The bound of the error, real.
     pub bound: f64,
     /// The verdict on the element, in words.
     pub verdict: &'static str,

@@ -49,7 +49,7 @@ pub struct Point {
 /// The findings of a free run.
 #[derive(Debug)]
 pub struct Findings {
-    /// The curves.
+    /// The points of the curves, by step.
     pub curve: Vec<Point>,
     /// `range` and `divergence`.
     pub checks: Vec<Outcome>,

@@ -98,7 +98,7 @@ pub struct Sent {
 /// The cost of a cell's training, of all parties; its evaluation is not counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
-    /// Training steps.
+    /// The number of training steps.
     pub steps: u64,
     /// The communication rounds.
     pub rounds: u64,

@@ -19,9 +19,9 @@ pub const RATE_UNIT: f64 = 1.0 / 65_536.0;
 pub struct Id {
     /// The side that trains.
     pub side: Side,
-    /// Output head.
+    /// The output head.
     pub head: Head,
-    /// Dense layers.
+    /// The number of dense layers.
     pub layers: usize,
     /// Whether `relu-grad` is computed in the order of the paper's published code ([`published`](crate::paper::published)).
     #[serde(default)]

@@ -16,11 +16,11 @@ pub struct Setup {
     pub hidden: usize,
     /// The number of classes.
     pub classes: usize,
-    /// eps, real.
+    /// The threshold eps, real.
     pub epsilon: f64,
     /// Learning rate of the first attempt.
     pub learning_rate: f64,
-    /// Momentum.
+    /// The momentum, real.
     pub momentum: f64,
     /// Rows of a step.
     pub batch: usize,

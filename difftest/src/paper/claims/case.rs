@@ -69,7 +69,7 @@ pub(super) struct Cases {
     claim: Claim,
     /// Configurations that the claim covers and that no finished cell is of.
     pub missing: Vec<String>,
-    /// Cases seen.
+    /// The number of cases seen.
     pub tested: usize,
     contradicted: bool,
     /// Whether something is left open.
@@ -152,7 +152,7 @@ impl fmt::Display for Accuracy {
 pub struct Evidence<'a> {
     /// Of all cells.
     pub setup: &'a Setup,
-    /// Finished cells.
+    /// The finished cells.
     pub cells: &'a [Cell],
     /// Configurations timed by themselves.
     pub times: &'a [TimeCell],
