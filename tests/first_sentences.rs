@@ -52,7 +52,10 @@ fn first_sentence(lines: &[String]) -> String {
 /// Whether the fields and variants of an item are the flags and commands of the program.
 fn of_commands(attributes: &[syn::Attribute]) -> bool {
     let clap = |a: &syn::Attribute| match &a.meta {
-        syn::Meta::List(list) if list.path.is_ident("derive") => list.tokens.to_string().contains("clap"),
+        syn::Meta::List(list) if list.path.is_ident("derive") => {
+            let derived = list.tokens.to_string();
+            ["clap", "Parser", "Subcommand"].iter().any(|name| derived.contains(name))
+        }
         _ => false,
     };
     attributes.iter().any(clap)
