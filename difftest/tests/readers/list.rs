@@ -276,9 +276,8 @@ fn frames() -> Reader {
         good.extend(frame);
     }
     reader("frames", vec![good], |mut bytes| {
-        let mut piece = Vec::new();
         while !bytes.is_empty() {
-            decode(&mut bytes, PartyId::P1, &SESSION, &mut piece).map_err(|e| e.to_string())?;
+            decode(&mut bytes, PartyId::P1, &SESSION).map_err(|e| e.to_string())?;
         }
         Ok(())
     })
