@@ -4,6 +4,7 @@
 //! changes both. Accuracy is evaluated once, after the last epoch, and is not part of any time. A run beside other work
 //! still tells processor time; its wall time is not called clean ([`Measured::unclean`]).
 
+mod chain;
 mod stopwatch;
 
 pub use stopwatch::{Stopwatch, Took};
@@ -49,10 +50,10 @@ pub struct Link {
 }
 
 impl Link {
-    /// Seconds that messages take in an epoch: every round costs one latency, every byte of the busiest third its time
-    /// on the wire.
-    fn seconds(self, rounds: f64, bytes_all_parties: f64) -> f64 {
-        rounds * self.latency_ms * 1e-3 + bytes_all_parties / 3.0 * 8.0 / (self.megabits_per_second * 1e6)
+    /// Seconds that messages take if so many wait for one another: each of those costs one latency, and every byte of a
+    /// third of all its time on the wire.
+    pub fn seconds(self, waits: f64, bytes_all_parties: f64) -> f64 {
+        waits * self.latency_ms * 1e-3 + bytes_all_parties / 3.0 * 8.0 / (self.megabits_per_second * 1e6)
     }
 }
 
@@ -79,15 +80,18 @@ impl Timing {
 }
 
 /// An epoch's time on an imagined network: computation as measured here plus the messages. A projection, not a
-/// measurement.
+/// measurement. Not every party waits in every round, so the estimate counts the longest chain of messages and the
+/// bound the rounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Projection {
     /// Its name.
     pub network: &'static str,
     /// Its properties.
     pub link: Link,
-    /// Seconds for an epoch.
+    /// Seconds for an epoch, estimated: one latency for each message of the longest chain.
     pub seconds_per_epoch: f64,
+    /// Seconds for an epoch, at most: one latency for each round.
+    pub most_seconds_per_epoch: f64,
 }
 
 /// An epoch's time on a machine of this kind with more cores: a projection, not a measurement.
@@ -172,6 +176,8 @@ pub struct Measured {
     pub epochs: Vec<Epoch>,
     /// Communication rounds of a step.
     pub rounds_per_step: f64,
+    /// Messages of the longest chain of a step, each of which its sender could only send after the one before had come.
+    pub longest_chain_per_step: u64,
     /// Bytes that all parties send in a step.
     pub bytes_per_step: f64,
     /// Messages that all parties send in a step.
@@ -245,12 +251,13 @@ pub fn epochs(timing: &Timing, data: &Dataset, progress: impl FnMut(usize)) -> R
 /// # Errors
 /// A side that cannot go on.
 pub fn run(timing: &Timing, data: &Dataset, progress: impl FnMut(usize)) -> Result<Measured, Error> {
+    let longest_chain = chain::longest_of_a_step(&timing.spec)?;
     let Trained { mut secure, mut plain, epochs, cost } = train(timing, data, progress)?;
     let times = secure.times()?;
     let memory = peak_memory();
     let evaluation = Evaluation::of(data, timing.spec.fixed);
     let accuracy = (evaluation.accuracy(&mut secure)?, evaluation.accuracy(&mut plain)?);
-    Ok(summary(timing, timing.steps_of(data), epochs, &cost, &times, memory, accuracy))
+    Ok(summary(timing, timing.steps_of(data), epochs, (&cost, longest_chain), &times, memory, accuracy))
 }
 
 /// Cores that other work had meanwhile, on average; `None` where the system does not tell.
@@ -264,7 +271,7 @@ fn summary(
     timing: &Timing,
     steps: usize,
     epochs: Vec<Epoch>,
-    cost: &crate::side::Spent,
+    (cost, longest_chain_per_step): (&crate::side::Spent, u64),
     times: &BTreeMap<Phase, Duration>,
     (peak_memory_bytes, parties_peak_memory_bytes): (Option<u64>, Option<u64>),
     (secure_accuracy, plaintext_accuracy): (f64, f64),
@@ -288,10 +295,11 @@ fn summary(
     let phases: BTreeMap<_, _> =
         times.iter().map(|(&phase, t)| (phase_name(phase), t.as_secs_f64() / all_time)).collect();
     let other_cores = other_cores(counted.iter().flat_map(|e| [e.secure, e.plaintext]));
-    let project = |&(network, link): &(&'static str, Link)| Projection {
-        network,
-        link,
-        seconds_per_epoch: secure.seconds_per_epoch.median + link.seconds(rounds * steps as f64, bytes * steps as f64),
+    let project = |&(network, link): &(&'static str, Link)| {
+        let with =
+            |waits: f64| secure.seconds_per_epoch.median + link.seconds(waits * steps as f64, bytes * steps as f64);
+        let (seconds_per_epoch, most_seconds_per_epoch) = (with(longest_chain_per_step as f64), with(rounds));
+        Projection { network, link, seconds_per_epoch, most_seconds_per_epoch }
     };
     Measured {
         schema: SCHEMA,
@@ -304,6 +312,7 @@ fn summary(
         processor_ratio: spread(&|e| Some(e.secure.processor? / e.plaintext.processor?)),
         other_cores,
         rounds_per_step: rounds,
+        longest_chain_per_step,
         bytes_per_step: bytes,
         messages_per_step: cost.messages as f64 / total_steps,
         peak_memory_bytes,
@@ -426,9 +435,10 @@ fn details(m: &Measured) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "\na step: {:.0} rounds, {:.0} messages, {:.3} MB (all parties)",
+        "\na step: {:.0} rounds, {:.0} messages, of which {} wait for one another, {:.3} MB (all parties)",
         m.rounds_per_step,
         m.messages_per_step,
+        m.longest_chain_per_step,
         m.bytes_per_step / 1e6
     );
     if let Some(peak) = m.peak_memory_bytes {
@@ -449,8 +459,8 @@ fn details(m: &Measured) -> String {
     for p in &m.projections {
         let _ = writeln!(
             out,
-            "projection, not measured: {} ({} ms, {} Mbit/s): {:.1} s/epoch",
-            p.network, p.link.latency_ms, p.link.megabits_per_second, p.seconds_per_epoch
+            "projection, not measured: {} ({} ms, {} Mbit/s): {:.1} s/epoch, at most {:.1}",
+            p.network, p.link.latency_ms, p.link.megabits_per_second, p.seconds_per_epoch, p.most_seconds_per_epoch
         );
     }
     for MoreCores { cores, seconds_per_epoch } in &m.more_cores {
@@ -514,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_costs_a_latency_and_a_byte_its_time_on_the_wire() {
+    fn a_message_that_is_waited_for_costs_a_latency_and_a_byte_its_time_on_the_wire() {
         let lan = Link { latency_ms: 2.0, megabits_per_second: 8.0 };
         assert!((lan.seconds(10.0, 3e6) - (0.02 + 1.0)).abs() < 1e-12);
     }

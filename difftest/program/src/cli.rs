@@ -220,7 +220,7 @@ impl Command {
     fn apart(&self) -> Option<&'static str> {
         match self {
             Command::Faults(_) => Some("faults are planted in parties of this process"),
-            Command::Paper(_) => Some("the paper's pages are of parties in this process, with their times"),
+            Command::Paper(args) => args.apart(),
             Command::Fixtures(_) => Some("recorded results are those of parties in this process"),
             Command::Check(_) => Some("another engine's steps are judged without parties of this program"),
             Command::Party(_) | Command::Certs(_) | Command::Completions(_) | Command::Man(_) => {

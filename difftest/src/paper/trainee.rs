@@ -7,6 +7,7 @@ use super::observed::{Observed, shown};
 use super::{nearness, published};
 use crate::error::Error;
 use crate::generate;
+use crate::parties::{Processes, processes};
 use crate::run::free::Free;
 use crate::side::integer::Integer;
 use crate::side::real::Real;
@@ -76,7 +77,11 @@ impl<'d> Trainee<'d> {
             Trained::Real(real) => run.real = Some(real),
             Trained::Integer(integer) => run.integer = Some(integer),
             Trained::Secure { secure, cost, .. } => {
-                let watch = Stopwatch::start(crate::parties::Processes::Own);
+                // Seconds are compared with those of parties in this process only: others' are not measured.
+                let watch = Stopwatch::start(match processes() {
+                    Processes::Own => Processes::Own,
+                    Processes::Here(_) | Processes::Unknown => Processes::Unknown,
+                });
                 let spent = secure.engine().train(batches)?;
                 observed.trained(batches.len(), &watch.stop());
                 charge(cost, batches.len(), &spent);
