@@ -19,8 +19,8 @@ use secure::control::{LONG, Open, Preamble, Purpose, Reply, SHORT, Status, recei
 use secure::engine::state::{Position, StateFolder};
 use secure::engine::worker::Job;
 use secure::id::PartyId;
+use secure::net::ends::{Item, Message, Stopped};
 use secure::net::frame::{SessionId, decode, encode};
-use secure::net::queue::{Item, Message, Stopped};
 use spec::{Head, Rounding, TrainSpec};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
