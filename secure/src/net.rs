@@ -85,7 +85,7 @@ impl StepList {
     }
 }
 
-/// What a party declares of a round before it exchanges: what it sends comes along in the mailboxes.
+/// The declaration that a party makes of a round before it exchanges: what it sends comes along in the mailboxes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Round {
     /// Exchanges over this channel before.
