@@ -1,4 +1,4 @@
-//! Secure training against plaintext training, timed in one process, epoch by epoch in turn, without any check.
+//! Secure training against training in real numbers, timed in one process, epoch by epoch in turn, without any check.
 //!
 //! The ratio is taken between epochs that ran one after the other, so that a machine that speeds up or slows down
 //! changes both. Accuracy is evaluated once, after the last epoch, and is not part of any time. A run beside other work
@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Version of the JSON; grows with every incompatible change.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// Cores that other work may have in a clean run, on average.
 pub const OTHER_WORK: f64 = 0.1;
@@ -57,10 +57,10 @@ impl Link {
     }
 }
 
-/// What to time.
+/// A measurement to make: the training, and the number of epochs.
 #[derive(Debug, Clone)]
 pub struct Timing {
-    /// What is trained.
+    /// The specification that both sides train.
     pub spec: TrainSpec,
     /// Epochs of each side.
     pub epochs: usize,
@@ -84,9 +84,9 @@ impl Timing {
 /// bound the rounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Projection {
-    /// Its name.
+    /// The name of the network, `LAN` or `WAN`.
     pub network: &'static str,
-    /// Its properties.
+    /// The latency and bandwidth of the network.
     pub link: Link,
     /// Seconds for an epoch, estimated: one latency for each message of the longest chain.
     pub seconds_per_epoch: f64,
@@ -97,7 +97,7 @@ pub struct Projection {
 /// An epoch's time on a machine of this kind with more cores: a projection, not a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MoreCores {
-    /// How many.
+    /// The number of cores.
     pub cores: usize,
     /// Seconds for a secure epoch.
     pub seconds_per_epoch: f64,
@@ -106,11 +106,11 @@ pub struct MoreCores {
 /// Median, least and most of the counted epochs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
-    /// The one in the middle.
+    /// The value in the middle.
     pub median: f64,
-    /// The smallest.
+    /// The smallest of the values.
     pub least: f64,
-    /// The largest.
+    /// The largest of the values.
     pub most: f64,
 }
 
@@ -126,14 +126,15 @@ impl Spread {
 
 /// One epoch of each side, in turn.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Epoch {
-    /// Three parties.
+    /// Training by three parties.
     pub secure: Took,
-    /// Plaintext f64.
-    pub plaintext: Took,
+    /// Training in real numbers.
+    pub real: Took,
 }
 
-/// What one side's counted epochs took.
+/// The time that one side's counted epochs took, and the accuracy after them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Speed {
     /// Wall time of an epoch.
@@ -146,29 +147,30 @@ pub struct Speed {
     pub accuracy: f64,
 }
 
-/// What was measured. The first epoch of each side warms up and is counted only if it is the only one.
+/// The measurements of a run. The first epoch of each side warms up and is counted only if it is the only one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measured {
-    /// [`SCHEMA`].
+    /// The version of the JSON, [`SCHEMA`].
     pub schema: u32,
     /// When, and on what.
     #[serde(skip)]
     pub made: Provenance,
     /// Why wall times of this run are not to be quoted; empty for a clean one.
     pub unclean: Vec<String>,
-    /// What was trained.
+    /// The specification that was trained.
     pub spec: TrainSpec,
     /// Seed of batches and initial weights.
     pub seed: u64,
     /// Steps of an epoch.
     pub steps_per_epoch: usize,
-    /// Three parties.
+    /// Training by three parties.
     pub secure: Speed,
-    /// Plaintext f64.
-    pub plaintext: Speed,
-    /// Of the pairs, secure / plaintext, wall time.
+    /// Training in real numbers.
+    pub real: Speed,
+    /// Of the pairs, secure / real, wall time.
     pub ratio: Spread,
-    /// The same of processor time: what is left of the ratio on a busy machine, waiting left out.
+    /// The ratio secure / real of the pairs in processor time, null where the system does not tell: what is left of the
+    /// ratio on a busy machine, waiting left out.
     pub processor_ratio: Option<Spread>,
     /// Cores that other work had during the counted epochs, on average. Null where the system does not tell.
     pub other_cores: Option<f64>,
@@ -182,7 +184,7 @@ pub struct Measured {
     pub bytes_per_step: f64,
     /// Messages that all parties send in a step.
     pub messages_per_step: f64,
-    /// Largest resident size of this process so far: three parties, their data, and the plaintext side. Where the
+    /// Largest resident size of this process so far: three parties, their data, and the real side. Where the
     /// parties have processes of their own on this machine, theirs is added. Null where the system does not tell, or
     /// they are on other machines.
     pub peak_memory_bytes: Option<u64>,
@@ -191,16 +193,16 @@ pub struct Measured {
     pub parties_peak_memory_bytes: Option<u64>,
     /// Part of the three parties' time, by phase.
     pub phases: BTreeMap<&'static str, f64>,
-    /// Other networks.
+    /// Projections to other networks.
     pub projections: Vec<Projection>,
-    /// More cores.
+    /// Projections to more cores.
     pub more_cores: Vec<MoreCores>,
 }
 
 /// Both sides after their epochs.
 struct Trained {
     secure: Secure,
-    plain: Real,
+    real: Real,
     epochs: Vec<Epoch>,
     cost: crate::side::Spent,
 }
@@ -217,7 +219,7 @@ fn train(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> Re
     let labels = generate::labels(&data.train, &rows);
     secure.share_data(&generate::units(&data.train, &rows, spec.fixed), &labels)?;
     let pixels = generate::rounded(&data.train, &rows, spec.fixed);
-    let mut plain = Real::new(spec.clone(), &start)?;
+    let mut real = Real::new(spec.clone(), &start)?;
 
     let (mut epochs, mut cost) = (Vec::new(), crate::side::Spent::default());
     for done in 0..timing.epochs {
@@ -230,12 +232,12 @@ fn train(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> Re
             let index: Vec<usize> = batch.iter().map(|&r| r as usize).collect();
             let x: Array2<f64> = pixels.select(Axis(0), &index);
             let y: Vec<usize> = index.iter().map(|&r| labels[r]).collect();
-            plain.train_on(&x, &y)?;
+            real.train_on(&x, &y)?;
         }
-        epochs.push(Epoch { secure: secure_took, plaintext: watch.stop() });
+        epochs.push(Epoch { secure: secure_took, real: watch.stop() });
         progress(done + 1);
     }
-    Ok(Trained { secure, plain, epochs, cost })
+    Ok(Trained { secure, real, epochs, cost })
 }
 
 /// Times both sides and nothing else: the epochs, of which the first warms up. `progress` hears of epochs done.
@@ -252,11 +254,11 @@ pub fn epochs(timing: &Timing, data: &Dataset, progress: impl FnMut(usize)) -> R
 /// A side that cannot go on.
 pub fn run(timing: &Timing, data: &Dataset, progress: impl FnMut(usize)) -> Result<Measured, Error> {
     let longest_chain = chain::longest_of_a_step(&timing.spec)?;
-    let Trained { mut secure, mut plain, epochs, cost } = train(timing, data, progress)?;
+    let Trained { mut secure, mut real, epochs, cost } = train(timing, data, progress)?;
     let times = secure.times()?;
     let memory = peak_memory();
     let evaluation = Evaluation::of(data, timing.spec.fixed);
-    let accuracy = (evaluation.accuracy(&mut secure)?, evaluation.accuracy(&mut plain)?);
+    let accuracy = (evaluation.accuracy(&mut secure)?, evaluation.accuracy(&mut real)?);
     Ok(summary(timing, timing.steps_of(data), epochs, (&cost, longest_chain), &times, memory, accuracy))
 }
 
@@ -274,7 +276,7 @@ fn summary(
     (cost, longest_chain_per_step): (&crate::side::Spent, u64),
     times: &BTreeMap<Phase, Duration>,
     (peak_memory_bytes, parties_peak_memory_bytes): (Option<u64>, Option<u64>),
-    (secure_accuracy, plaintext_accuracy): (f64, f64),
+    (secure_accuracy, real_accuracy): (f64, f64),
 ) -> Measured {
     let counted = if epochs.len() > 1 { &epochs[1..] } else { &epochs[..] };
     let spread = |value: &dyn Fn(&Epoch) -> Option<f64>| Spread::of(counted.iter().map(value));
@@ -294,7 +296,7 @@ fn summary(
     let all_time: f64 = times.values().map(Duration::as_secs_f64).sum();
     let phases: BTreeMap<_, _> =
         times.iter().map(|(&phase, t)| (phase_name(phase), t.as_secs_f64() / all_time)).collect();
-    let other_cores = other_cores(counted.iter().flat_map(|e| [e.secure, e.plaintext]));
+    let other_cores = other_cores(counted.iter().flat_map(|e| [e.secure, e.real]));
     let project = |&(network, link): &(&'static str, Link)| {
         let with =
             |waits: f64| secure.seconds_per_epoch.median + link.seconds(waits * steps as f64, bytes * steps as f64);
@@ -307,9 +309,9 @@ fn summary(
         spec: timing.spec.clone(),
         seed: timing.seed,
         steps_per_epoch: steps,
-        plaintext: speed(|e| &e.plaintext, plaintext_accuracy),
-        ratio: known(&|e| e.secure.wall / e.plaintext.wall),
-        processor_ratio: spread(&|e| Some(e.secure.processor? / e.plaintext.processor?)),
+        real: speed(|e| &e.real, real_accuracy),
+        ratio: known(&|e| e.secure.wall / e.real.wall),
+        processor_ratio: spread(&|e| Some(e.secure.processor? / e.real.processor?)),
         other_cores,
         rounds_per_step: rounds,
         longest_chain_per_step,
@@ -408,7 +410,7 @@ pub fn text(m: &Measured) -> String {
         m.made
     );
     let _ = writeln!(out, "\n{:18} {:>24}   {:>24}   steps/s   test accuracy", "", "s/epoch", "processor s/epoch");
-    for (name, side) in [("secure, 3 parties", &m.secure), ("plaintext f64", &m.plaintext)] {
+    for (name, side) in [("secure, 3 parties", &m.secure), ("real, f64", &m.real)] {
         let processor = spread_text(side.processor_seconds_per_epoch, 3);
         let wall = spread_text(Some(side.seconds_per_epoch), 3);
         let (rate, accuracy) = (side.steps_per_second, side.accuracy * 100.0);
@@ -447,7 +449,7 @@ fn details(m: &Measured) -> String {
         });
         let _ = writeln!(
             out,
-            "peak memory: {:.2} GB (three parties with their data, and the plaintext side){parties}",
+            "peak memory: {:.2} GB (three parties with their data, and the real side){parties}",
             peak as f64 / 1e9
         );
     }

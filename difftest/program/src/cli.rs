@@ -1,4 +1,4 @@
-//! What can be typed. The commands are in files of their own; exit codes are decided in [`error`](crate::error) and in
+//! The commands that can be typed. Each is a file of its own; exit codes are decided in [`error`](crate::error) and in
 //! [`main`] below.
 
 pub mod advise;
@@ -72,7 +72,7 @@ struct Cli {
 enum Command {
     /// Evaluate one output head on given logits by all sides, as JSON
     Head(head::Args),
-    /// Time secure training against plaintext training, without checks
+    /// Time secure training against training in real numbers, without checks
     Time(time::Args),
     /// Plant faults in the secure side and show what finds them (only in a build with the feature `faults`)
     Faults(faults::Args),

@@ -12,7 +12,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The folder.
+/// The folder that holds the finished cells, one file each.
 #[derive(Debug, Clone)]
 pub struct Store {
     dir: PathBuf,
@@ -117,7 +117,7 @@ impl Store {
     pub fn load(&self, id: &Id, setup: &Setup) -> Result<Option<Cell>, Error> {
         let path = self.path(id);
         let absent = |e: &std::io::Error| e.kind() == ErrorKind::NotFound;
-        let first_version = self.path_named(&cell::first_version(id));
+        let first_version = self.path_named(&cell::id::first_version(id));
         let there = |path: &Path| !matches!(fs::metadata(path), Err(e) if absent(&e));
         let path = if there(&path) { path } else { first_version };
         if !there(&path) {

@@ -122,7 +122,7 @@ impl<'d> Trainee<'d> {
         Ok(parameters.decode(self.spec.fixed, &self.spec.sgd))
     }
 
-    /// What training sent so far; nothing on plaintext sides.
+    /// The cost of training so far; `None` on sides that send nothing.
     pub fn cost(&self) -> Option<&Cost> {
         if let Trained::Secure { cost, .. } = &self.side { Some(cost) } else { None }
     }
@@ -159,8 +159,8 @@ fn charge(cost: &mut Cost, steps: usize, spent: &secure::cost::Spent) {
     cost.rounds += spent.rounds;
     cost.messages += spent.messages;
     cost.bytes += spent.bytes;
-    for (protocol, sent) in &spent.by_step {
-        let Sent { rounds, bytes } = cost.by_protocol.entry((*protocol).into()).or_default();
+    for (step, sent) in &spent.by_step {
+        let Sent { rounds, bytes } = cost.by_protocol.entry(step.name().into()).or_default();
         *rounds += sent.rounds;
         *bytes += sent.bytes;
     }

@@ -1,4 +1,4 @@
-//! `difftest time`: secure against plaintext epochs.
+//! `difftest time`: secure epochs against epochs in real numbers.
 
 use super::training::Flags;
 use super::{Verdict, print};
