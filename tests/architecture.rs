@@ -13,7 +13,7 @@ use syn::visit::{self, Visit};
 
 /// The crates, lowest first. A module stands for its file and for all files in its folder, unless they are listed
 /// themselves.
-const CRATES: [Crate; 6] = [
+pub const CRATES: [Crate; 6] = [
     Crate { name: "spec", sources: "reference/spec/src", uses: &[], modules: &[] },
     Crate { name: "reference", sources: "reference/src", uses: &["spec"], modules: &["batches", "f64", "fixed"] },
     Crate {
@@ -27,6 +27,7 @@ const CRATES: [Crate; 6] = [
         sources: "secure/src",
         uses: &["spec"],
         modules: &[
+            "step",
             "clock",
             "cost",
             "pool",
@@ -110,9 +111,9 @@ const APART: &[(&str, &str)] = &[("reference::f64", "reference::fixed")];
 /// the list.
 const TO_REMOVE: &[(&str, &str)] = &[];
 
-struct Crate {
+pub struct Crate {
     name: &'static str,
-    sources: &'static str,
+    pub sources: &'static str,
     /// Other crates of this project that it may use.
     uses: &'static [&'static str],
     /// Lowest first.
@@ -242,7 +243,8 @@ impl Sources {
     }
 }
 
-fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+/// All files of Rust in a folder.
+pub fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
@@ -283,16 +285,17 @@ fn flatten(tree: &syn::UseTree, at: &mut Vec<String>, found: &mut Vec<(Vec<Strin
     }
 }
 
-/// Every path of a file but those under `#[cfg(test)]`.
-#[derive(Default)]
-struct Paths(BTreeSet<Vec<String>>);
-
-fn for_tests(attributes: &[syn::Attribute]) -> bool {
+/// Whether an item is compiled for tests only.
+pub fn for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|a| {
         a.path().is_ident("test")
             || a.path().is_ident("cfg") && a.parse_args::<syn::Path>().is_ok_and(|p| p.is_ident("test"))
     })
 }
+
+/// Every path of a file but those under `#[cfg(test)]`.
+#[derive(Default)]
+struct Paths(BTreeSet<Vec<String>>);
 
 impl<'a> Visit<'a> for Paths {
     fn visit_item_mod(&mut self, item: &'a syn::ItemMod) {

@@ -48,7 +48,7 @@ fn page(measured: &[Value]) -> String {
          `difftest time --save docs/benchmarks` adds a file. Both sides train whole epochs of MNIST in turn in one\n\
          process, batch 128; ratios are of the pairs, median (least to most) of five or more. A run is clean if other\n\
          work had at most a tenth of a core. Bytes are those of all parties together.\n\n\
-         | training | machine | secure / f64 | s an epoch, secure | s an epoch, f64 | a step | memory | state |\n\
+         | training | machine | secure / real | s an epoch, secure | s an epoch, real | a step | memory | state |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for m in measured {
@@ -63,7 +63,7 @@ fn page(measured: &[Value]) -> String {
             &text(m, "/made/date")[..10],
             spread(m, "/ratio"),
             number(m, "/secure/seconds_per_epoch/median"),
-            number(m, "/plaintext/seconds_per_epoch/median"),
+            number(m, "/real/seconds_per_epoch/median"),
             number(m, "/peak_memory_bytes") / 1e9,
             if m["unclean"].as_array().unwrap().is_empty() { "clean" } else { "not clean" },
         );
@@ -112,7 +112,7 @@ fn table(measured: &[Value]) -> String {
     };
     for (kernel, name) in [("avx512", "AVX-512"), ("avx2", "AVX2 only")] {
         let processor = text(newest(measured, kernel, "prob"), "/made/processor");
-        row(&format!("secure / f64 epoch, {name} ({processor})"), &|rounding| {
+        row(&format!("secure / real epoch, {name} ({processor})"), &|rounding| {
             spread(newest(measured, kernel, rounding), "/ratio")
         });
     }

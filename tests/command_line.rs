@@ -5,6 +5,7 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 fn difftest(args: &[&str]) -> Command {
     let mut command = program();
@@ -259,6 +260,24 @@ fn a_run_that_is_interrupted_reports() {
         assert!(text.contains("OPEN  interrupted     by Ctrl-C after "), "{text}");
         assert!(text.contains("PASS  range") && text.contains("test accuracy"), "{text}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_interrupt_ends_the_program_at_once() {
+    // One step of this size takes far longer than the two signals.
+    let args = ["--steps", "1", "--batch", "4096", "--hidden", "768", "--layers", "3"];
+    let mut child = difftest(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut text, mut lines) = (String::new(), BufReader::new(child.stdout.take().unwrap()));
+    lines.read_line(&mut text).unwrap();
+    for _ in 0..2 {
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        // Signals that wait for a process at the same time arrive as one.
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    lines.read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130), "{text}");
+    assert!(!text.contains("PASS"), "{text}");
 }
 
 #[test]

@@ -33,43 +33,20 @@ fn is_bit_exact_and_inside_its_bound(layers: usize, head: Head, rounding: Roundi
     assert!((0.5..=1.0).contains(&closest), "{}: closest {closest}", config.command(""));
 }
 
-/// Makes a test of each head and rounding for one depth, and the list of the heads.
-macro_rules! depth {
-    ($module:ident, $layers:literal; $($name:ident: $head:ident;)*) => {
-        mod $module {
-            $(mod $name {
-                use super::super::is_bit_exact_and_inside_its_bound;
-                use reference::spec::{Head, Rounding};
-
-                #[test]
-                fn nearest() {
-                    is_bit_exact_and_inside_its_bound($layers, Head::$head, Rounding::Nearest);
-                }
-
-                #[test]
-                fn probabilistic() {
-                    is_bit_exact_and_inside_its_bound($layers, Head::$head, Rounding::Probabilistic);
-                }
-            })*
-
-            pub const HEADS: &[reference::spec::Head] = &[$(reference::spec::Head::$head,)*];
-        }
-    };
-    ($module:ident, $layers:literal) => {
-        depth! {
-            $module, $layers;
-            softmax: Softmax;
-            relu_prob: ReluProb;
-            relu_prob_cut: ReluProbCut;
-            relu_grad: ReluGrad;
-            relu_eps: ReluEps;
-        }
-    };
+mod one_layer {
+    use super::*;
+    reference::spec::by_head!(is_bit_exact_and_inside_its_bound, 1);
 }
 
-depth!(one_layer, 1);
-depth!(two_layers, 2);
-depth!(three_layers, 3);
+mod two_layers {
+    use super::*;
+    reference::spec::by_head!(is_bit_exact_and_inside_its_bound, 2);
+}
+
+mod three_layers {
+    use super::*;
+    reference::spec::by_head!(is_bit_exact_and_inside_its_bound, 3);
+}
 
 #[test]
 fn every_head_has_its_tests() {

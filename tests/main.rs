@@ -8,6 +8,7 @@ mod checkpoint;
 mod command_line;
 mod common;
 mod documents;
+mod first_sentences;
 mod functions;
 mod inputs;
 mod lockstep;

@@ -3,6 +3,9 @@
 //! names it.
 
 mod campaign;
+#[cfg(target_os = "linux")]
+mod emulated;
+mod networks;
 mod resume;
 mod switch;
 mod tampering;
@@ -10,6 +13,7 @@ mod tampering;
 use crate::common::program;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+use rustls::pki_types::{CertificateDer, pem::PemObject};
 use secure::control::{Hello, Open, Preamble, Purpose, Reply, receive, send};
 use secure::engine::remote::{Hosts, health};
 use secure::engine::{Engine, EngineConfig};
@@ -18,7 +22,7 @@ use secure::id::PartyId;
 use secure::net::tls::{Credentials, Peer, Pins, TlsStream, fingerprint_of_pem};
 use secure::testing::parameters;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -59,8 +63,13 @@ impl Drop for Process {
     }
 }
 
+/// Starts the program for a party.
+type Program = Box<dyn Fn(usize) -> Command + Send + Sync>;
+
 /// Three processes of the program on ports of their own.
 struct Parties {
+    /// The program as it is started for each party.
+    program: Program,
     folder: tempfile::TempDir,
     processes: Vec<Process>,
     addresses: [String; 3],
@@ -73,6 +82,11 @@ impl Parties {
 
     /// Started with files that `edit` has changed: the text of party k's file without addresses.
     fn prepared(edit: impl Fn(usize, String) -> String) -> Self {
+        Self::started_by(Box::new(|_| program()), edit)
+    }
+
+    /// The same with a program of each party's own.
+    fn started_by(program: Program, edit: impl Fn(usize, String) -> String) -> Self {
         let folder = tempfile::tempdir().unwrap();
         certs(folder.path());
         for k in 0..3 {
@@ -83,7 +97,7 @@ impl Parties {
             let head = head.replace(&format!("127.0.0.1:700{k}"), "127.0.0.1:0");
             std::fs::write(folder.path().join(name), edit(k, head)).unwrap();
         }
-        let mut parties = Parties { folder, processes: Vec::new(), addresses: Default::default() };
+        let mut parties = Parties { program, folder, processes: Vec::new(), addresses: Default::default() };
         for k in 0..3 {
             let (process, address) = parties.spawn(k);
             parties.processes.push(process);
@@ -93,7 +107,7 @@ impl Parties {
     }
 
     fn spawn(&self, k: usize) -> (Process, String) {
-        let mut command = program();
+        let mut command = (self.program)(k);
         command
             .args(["party", "--until-input-ends", "--config"])
             .arg(self.folder.path().join(format!("party{k}.toml")));
@@ -249,6 +263,21 @@ fn expired(folder: &Path) {
     std::fs::write(folder.join("client.key"), key.serialize_pem()).unwrap();
 }
 
+/// A connection of TLS from somebody who shows no certificate.
+fn without_certificate(folder: &Path, address: &str) -> std::io::Result<usize> {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(read(folder, "authority.pem").as_bytes()).unwrap()).unwrap();
+    let config = rustls::ClientConfig::builder_with_provider(rustls::crypto::ring::default_provider().into())
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let session = rustls::ClientConnection::new(config.into(), "party0.difftest".try_into().unwrap()).unwrap();
+    let mut stream = rustls::StreamOwned::new(session, TcpStream::connect(address)?);
+    stream.write_all(&[0; 100])?;
+    stream.read(&mut [0; 100])
+}
+
 #[test]
 fn nobody_gets_in_who_should_not_and_nobody_waits_for_them() {
     let parties = Parties::start();
@@ -269,6 +298,12 @@ fn nobody_gets_in_who_should_not_and_nobody_waits_for_them() {
     noise.write_all(&[0x55; 4000]).unwrap();
     let _ = noise.read(&mut [0; 100]);
     parties.logged(0, "corrupt message");
+    // Noise from one who is known; no certificate at all.
+    let mut known = parties.dial(&parties.credentials("client"), 0).unwrap();
+    known.write_all(&[0x55; 4000]).unwrap();
+    parties.logged(0, "a frame of 1431655765 bytes");
+    assert!(without_certificate(parties.folder.path(), &parties.addresses[0]).is_err());
+    parties.logged(0, "sent no certificates");
 
     // Certificates of another authority; expired; right ones, but pinned to nobody here.
     let other = tempfile::tempdir().unwrap();
@@ -399,77 +434,6 @@ fn a_killed_party_is_started_again_and_the_run_goes_on() {
         let names = std::fs::read_dir(parties.folder.path().join(format!("states{k}"))).unwrap();
         let names: Vec<_> = names.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         assert!(names.iter().all(|n| n.contains(&format!("party{k}")) && n.ends_with(".state")), "{names:?}");
-    }
-}
-
-/// Passes connections on to `target`, each piece after `latency` and no faster than `bytes_per_second`, in both
-/// directions. A stand-in for a distant network where the system offers none: it delays what TCP carries, not packets.
-/// Its address.
-fn distant(target: String, latency: Duration, bytes_per_second: f64) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let relay = move |mut from: TcpStream, mut to: TcpStream| {
-        let (pieces, due) = std::sync::mpsc::channel::<(Instant, Vec<u8>)>();
-        std::thread::spawn(move || {
-            for (at, piece) in due {
-                std::thread::sleep(at.saturating_duration_since(Instant::now()));
-                if to.write_all(&piece).is_err() {
-                    break;
-                }
-            }
-            let _ = to.shutdown(Shutdown::Write);
-        });
-        let (mut free, mut buffer) = (Instant::now(), vec![0; 1 << 16]);
-        while let Ok(n @ 1..) = from.read(&mut buffer) {
-            free = free.max(Instant::now()) + Duration::from_secs_f64(n as f64 / bytes_per_second);
-            if pieces.send((free + latency, buffer[..n].to_vec())).is_err() {
-                break;
-            }
-        }
-    };
-    std::thread::spawn(move || {
-        for near in listener.incoming().map_while(Result::ok) {
-            let Ok(far) = TcpStream::connect(&target) else { continue };
-            for (a, b) in [(&near, &far), (&far, &near)] {
-                a.set_nodelay(true).unwrap();
-                let (from, to) = (a.try_clone().unwrap(), b.try_clone().unwrap());
-                std::thread::spawn(move || relay(from, to));
-            }
-        }
-    });
-    address
-}
-
-/// Prints what a step takes over links with latency and a bandwidth. Seconds are for the reader; that a step is the
-/// same step is what is tested.
-#[test]
-fn a_step_between_distant_parties_takes_as_many_rounds_as_one_in_memory() {
-    let parties = Parties::start();
-    for (name, latency, megabits) in [("LAN", 0.1e-3, 10_000.0), ("WAN", 20e-3, 1_000.0), ("slow WAN", 20e-3, 100.0)] {
-        let far = |address: &String| distant(address.clone(), Duration::from_secs_f64(latency), megabits * 125_000.0);
-        let hosts = Hosts { addresses: parties.addresses.each_ref().map(far), ..parties.hosts() };
-        let spec = TrainSpec {
-            network: NetworkSpec::dense(784, 128, 10, 2),
-            sgd: SgdSpec::default(),
-            ..spec(Head::Softmax, Rounding::Probabilistic, 2)
-        };
-        let mut engine = hosts.start(&EngineConfig::new(spec.clone())).unwrap();
-        engine.load(&parameters(&spec.network, |n| units(n).iter().map(|v| v / 8).collect())).unwrap();
-        engine.load_data(&units(128 * 784), &[3; 128]).unwrap();
-        let batch = || (0..128).collect::<Vec<u32>>();
-        engine.train(&[batch()]).unwrap();
-        let (steps, start) = (3u32, Instant::now());
-        let spent = engine.train(&vec![batch(); steps as usize]).unwrap();
-        let seconds = start.elapsed().as_secs_f64() / f64::from(steps);
-        let (rounds, bytes) = (spent.rounds as f64 / f64::from(steps), spent.bytes as f64 / f64::from(steps));
-        // Six links carry the bytes side by side.
-        let projected = rounds * latency + bytes / 6.0 / (megabits * 125_000.0);
-        println!(
-            "{name}: {rounds} rounds, {:.2} MB a step: {seconds:.3} s, latency and bandwidth alone {projected:.3} s",
-            bytes / 1e6
-        );
-        assert_eq!(rounds, 70.0, "{name}");
-        assert!((6e6..7e6).contains(&bytes), "{name}: {bytes} bytes a step");
     }
 }
 

@@ -41,10 +41,10 @@ const FRACTION_BITS: u32 = 17;
 /// Largest value bits.
 const VALUE_BITS: u32 = 32;
 
-/// What one tensor's elements were over a training.
+/// The extent of one tensor's elements over a training.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Extent {
-    /// Its name.
+    /// The name of the tensor.
     pub tensor: String,
     /// Smallest and largest element of the real side.
     pub real: (f64, f64),
@@ -63,10 +63,10 @@ impl Extent {
     }
 }
 
-/// What the training did in one format.
+/// The outcome of the training in one format.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trial {
-    /// The format.
+    /// The number format that was tried.
     pub fixed: FixedSpec,
     /// Steps taken; fewer than asked for if the range was left.
     pub steps: usize,
@@ -82,7 +82,7 @@ pub struct Advice {
     schema: u32,
     /// The command that repeats the starting run.
     pub command: String,
-    /// What is trained; `fixed` is the format of the profile.
+    /// The specification that is trained; `fixed` is the format of the profile.
     pub spec: TrainSpec,
     /// Steps of each training.
     pub steps: usize,

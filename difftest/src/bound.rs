@@ -106,19 +106,19 @@ pub fn bound(function: Function, rounding: Rounding, fixed: FixedSpec) -> Bound 
 /// The table evaluated for one run, in real numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Errors {
-    /// 2^-f.
+    /// The size of one unit, 2^-f, real.
     pub unit: f64,
     /// Encoding a real.
     pub encode: f64,
     /// One truncation to scale f.
     pub truncate: f64,
-    /// Exponential, absolute.
+    /// The absolute error of the exponential, real.
     pub exp_absolute: f64,
     /// Exponential, relative to the result.
     pub exp_relative: f64,
     /// Exponential, relative to the result times |d|.
     pub exp_argument: f64,
-    /// Inverse, relative.
+    /// The relative error of the inverse.
     pub inverse: f64,
 }
 

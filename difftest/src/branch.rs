@@ -7,7 +7,7 @@
 
 use crate::bound::interval::Interval;
 
-/// What the elements of an [`Ambiguity`] may be if the comparisons turn out one way.
+/// The values, real, that the elements of an [`Ambiguity`] may have if the comparisons turn out one way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Branch(pub Vec<Interval>);
 
@@ -20,7 +20,7 @@ pub struct Ambiguity {
     pub jumps: Vec<bool>,
     /// Distance of the nearest undecided operand from its threshold, real.
     pub distance: f64,
-    /// The outcomes.
+    /// One branch for each outcome of the comparisons.
     pub branches: Vec<Branch>,
 }
 

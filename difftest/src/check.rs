@@ -16,7 +16,7 @@ use crate::trace::Trace;
 use comparison::Judged;
 use serde::Serialize;
 
-/// What a check found.
+/// The verdict of a check.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// Its name on the report.

@@ -39,16 +39,16 @@ const FORMAT: &str = "difftest-model 1";
 const MAX_HEADER: u64 = 16 << 20;
 
 /// The tensors of a layer, in order.
-const TENSORS: [&str; 4] = ["weights", "bias", "weight_velocity", "bias_velocity"];
+const TENSORS: [&str; 4] = reference::spec::LAYER_NAMES;
 
-/// What training leaves behind.
+/// A trained model: the real side's parameters, and each party's shares of the secure side's.
 #[derive(Debug, Clone)]
 pub struct Trained {
-    /// Steps trained.
+    /// The number of training steps behind it.
     pub steps: u32,
-    /// The real side.
+    /// The real side's layers.
     pub real: Vec<LayerValues>,
-    /// Each party's shares.
+    /// The shares of each party, layer by layer.
     pub shares: [Vec<LayerShare>; 3],
 }
 
@@ -153,12 +153,11 @@ impl Made {
         let run = [("save", save.clone()), ("steps", trained.steps.to_string())];
         let bits = |v: &Array2<f64>| v.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
         let row = |v: &Array1<f64>| v.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
-        let real = trained.real.iter();
-        let real = real.flat_map(|l| [bits(&l.weights), row(&l.bias), bits(&l.weight_velocity), row(&l.bias_velocity)]);
+        let real = trained.real.iter().flat_map(|l| l.map(bits, row).each().map(Vec::clone));
         let real = file(model, Holder::Real, spec, &run, real.collect())?;
         let mut parties = Vec::new();
         for (id, layers) in PartyId::ALL.into_iter().zip(&trained.shares) {
-            let shares = layers.iter().flat_map(|l| [&l.weights, &l.bias, &l.weight_velocity, &l.bias_velocity]);
+            let shares = layers.iter().flat_map(LayerShare::each);
             let words = shares.flat_map(|s| [s.own.to_vec(), s.next.to_vec()]).collect();
             parties.push((Holder::Party(id), file(model, Holder::Party(id), spec, &run, words)?));
         }

@@ -5,7 +5,7 @@ use ndarray::Array2;
 use reference::spec::ProbePoint;
 use serde::Serialize;
 
-/// What comparing one element can say. There is no variant for "close enough".
+/// The verdict on one element. There is no variant for "close enough".
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verdict {
     /// The integer stands for exactly the f64 value.
@@ -40,7 +40,7 @@ pub enum Verdict {
 pub struct Element {
     /// Row and column.
     pub index: (usize, usize),
-    /// f64 value.
+    /// The real side's value.
     pub real: f64,
     /// Integer, at the tensor's scale.
     pub units: i64,
@@ -53,7 +53,7 @@ pub struct Element {
 /// A tensor's comparison, over one step or, merged, over many. Errors are real; reports convert them to units of 2^-f.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Elements compared.
+    /// The number of elements compared.
     pub elements: u64,
     /// Elements that agree exactly.
     pub equal: u64,

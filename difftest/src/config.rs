@@ -1,4 +1,4 @@
-//! What a run is, validated: the meaning of the flags.
+//! The configuration of a run, validated: the meaning of the flags.
 
 use crate::error::{ConfigError, Error};
 use crate::keeping::Keeping;
@@ -19,7 +19,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Both.
+    /// Both modes.
     pub const ALL: [Mode; 2] = [Mode::Lockstep, Mode::Free];
 
     /// The name on the command line.
@@ -34,7 +34,7 @@ impl Mode {
 /// How long a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
-    /// Training steps.
+    /// The number of training steps.
     Steps(usize),
     /// Passes over the training set.
     Epochs(usize),
@@ -47,7 +47,7 @@ pub struct Config {
     pub spec: TrainSpec,
     /// Lock-step or free.
     pub mode: Mode,
-    /// Training steps.
+    /// The number of training steps.
     pub steps: usize,
     /// Seed of the batches and the initial weights.
     pub seed: u64,
@@ -77,17 +77,17 @@ pub struct Config {
 /// The numbers that make a [`TrainSpec`], as typed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Training {
-    /// The head.
+    /// The output head.
     pub head: Head,
-    /// Dense layers.
+    /// The number of dense layers.
     pub layers: usize,
     /// Units of each hidden layer.
     pub hidden: usize,
     /// Rounding of truncations.
     pub rounding: Rounding,
-    /// Threshold, real.
+    /// The threshold of `relu-prob` and `relu-prob-cut`, real.
     pub epsilon: f64,
-    /// Optimiser.
+    /// The optimiser: rate, momentum, batch size.
     pub sgd: SgdSpec,
 }
 

@@ -55,7 +55,7 @@ pub enum Error {
     #[error(transparent)]
     Kernel(#[from] secure::kernel::SelectError),
     /// The real side refused what it was given.
-    #[error("f64 side: {0}")]
+    #[error("real side: {0}")]
     Real(#[from] reference::f64::Error),
     /// The integer model refused what it was given, a recorded tape for instance.
     #[error("integer model: {0}")]

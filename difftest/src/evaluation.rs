@@ -33,7 +33,7 @@ impl<'a> Evaluation<'a> {
         pieces.into_iter().map(|rows| generate::rows(&self.data.test, &rows, self.fixed))
     }
 
-    /// What a side that has learnt nothing gets right.
+    /// The share of the test set that a side gets right which has learnt nothing.
     pub fn chance(&self) -> Chance {
         Chance::of(self.data.test.labels.iter().map(|&l| l.into()))
     }

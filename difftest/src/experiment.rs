@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::generate;
 
-/// Both checks.
+/// Runs the side experiment and judges it by both checks, `rounding` and `transcript`.
 ///
 /// # Errors
 /// A side that cannot go on for another reason than a failed check.

@@ -3,12 +3,12 @@
 use crate::compare::real;
 use crate::config::Config;
 
-/// What each side has at the place of a failure.
+/// The values that the sides have at the place of a failure.
 #[derive(Debug, Clone, Copy)]
 pub struct Sides {
-    /// f64.
+    /// The value of the real side.
     pub real: Option<f64>,
-    /// Integer model, at `scale`.
+    /// The value of the integer model, in units at `scale`.
     pub integer: Option<i64>,
     /// The tested side's name and value, at `scale`.
     pub tested: Option<(&'static str, i64)>,
@@ -16,16 +16,16 @@ pub struct Sides {
     pub scale: u32,
 }
 
-/// One failure.
+/// One failure of a check, as it is told.
 #[derive(Debug, Clone)]
 pub struct Failure {
     /// Name of the check.
     pub check: &'static str,
     /// Step, tensor and index.
     pub at: String,
-    /// Values.
+    /// The values of the sides at that place.
     pub sides: Sides,
-    /// What was required, and by how much it was missed.
+    /// The requirement, and by how much it was missed.
     pub what: String,
     /// Flags that lead to the same place.
     pub repeat: String,

@@ -1,47 +1,47 @@
 //! Planted faults and what finds them.
 //!
 //! A build with the feature `faults` can be made to commit one of a [`catalogue`] of mistakes, in the engine or in the
-//! specification that all sides share. For each, the whole [`battery`] runs without being told: every protocol and
+//! specification that all sides share. For each, the whole [`suite`] runs without being told: every protocol and
 //! layer by itself against the integer model and under transcript tests, from the bottom up, then [training]. The first
-//! failure names check, place and cause; the matrix compares them with what was planted. The same battery on an
+//! failure names check, place and cause; the matrix compares them with what was planted. The same suite on an
 //! unchanged engine must find nothing: that is what its false-alarm rate means.
 
-pub mod battery;
 pub mod catalogue;
 pub mod cause;
 pub mod clean;
 pub mod from_file;
-pub mod lab;
+pub mod harness;
+pub mod suite;
+pub mod three_parties;
 pub mod training;
-pub mod world;
 
 use crate::error::Error;
 use catalogue::AnyFault;
 use clean::Clean;
-use lab::{Finding, Lab};
+use harness::{Finding, Harness};
 use serde::Serialize;
 use std::time::Instant;
 
-/// What became of one planted fault.
+/// One planted fault, and what found it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// Its name.
+    /// The name of the fault.
     pub fault: &'static str,
-    /// What it does.
+    /// The mistake that it makes, in words.
     pub description: &'static str,
     /// Where it was planted.
     pub planted_at: &'static str,
-    /// What kind of mistake it is.
+    /// The kind of mistake that was planted.
     pub planted_cause: &'static str,
-    /// What the battery says, if it noticed.
+    /// The first finding of the suite; null if it noticed nothing.
     pub finding: Option<Finding>,
     /// Whether the place is right.
     pub place_right: bool,
     /// Whether the cause is right.
     pub cause_right: bool,
-    /// What ordinary lock-step training says by itself within `--steps` steps.
+    /// The first finding of ordinary lock-step training within `--steps` steps; null if it noticed nothing.
     pub training: Option<Finding>,
-    /// Seconds.
+    /// The seconds that it took to find.
     pub seconds: f64,
 }
 
@@ -54,7 +54,7 @@ pub struct Matrix {
     pub steps: usize,
     /// One row a fault.
     pub faults: Vec<Row>,
-    /// Faults found.
+    /// The number of faults found.
     pub detected: usize,
     /// Faults found with the right place and cause.
     pub explained: usize,
@@ -100,20 +100,20 @@ pub fn named(name: &str) -> Result<AnyFault, Error> {
     all.iter().find(|f| f.name() == name).copied().ok_or_else(refuse)
 }
 
-/// Runs the battery with `fault` planted; `steps` training steps at most.
+/// Runs the suite with `fault` planted; `steps` training steps at most.
 ///
 /// # Errors
 /// A harness that cannot run: no fault makes it fail.
 pub fn judge(fault: impl Into<AnyFault>, steps: usize, seed: u64) -> Result<Row, Error> {
     let (start, fault) = (Instant::now(), fault.into());
     let _planted = Planted::new(fault);
-    let mut lab = Lab::new();
-    battery::judge(&mut lab, seed);
-    if lab.finding.is_none() {
-        lab.finding = training::epoch(seed)?;
+    let mut harness = Harness::new();
+    suite::judge(&mut harness, seed);
+    if harness.finding.is_none() {
+        harness.finding = training::epoch(seed)?;
     }
     let training = training::lockstep(steps, seed)?;
-    let finding = lab.finding.or_else(|| training.clone());
+    let finding = harness.finding.or_else(|| training.clone());
     Ok(Row {
         fault: fault.name(),
         description: fault.description(),
@@ -155,12 +155,12 @@ pub fn matrix(faults: &[AnyFault], steps: usize, mut progress: impl FnMut(&Row))
 /// # Errors
 /// A harness that cannot run.
 pub fn clean(seed: u64) -> Result<Clean, Error> {
-    let mut lab = Lab::new();
-    battery::judge(&mut lab, seed);
-    if lab.finding.is_none() {
-        lab.finding = training::epoch(seed)?;
+    let mut harness = Harness::new();
+    suite::judge(&mut harness, seed);
+    if harness.finding.is_none() {
+        harness.finding = training::epoch(seed)?;
     }
-    match lab.finding {
+    match harness.finding {
         None => clean::training(seed),
         wrong => Ok(Clean { forecast: clean::forecast(seed)?, range: None, wrong }),
     }

@@ -1,5 +1,5 @@
-//! Judges another engine from a [trace](crate::trace): is a difference rounding, an approximation, a wrap-around or a
-//! fault, and where is the first?
+//! Judges another engine from a [trace](crate::trace): it names the first difference, and whether that is rounding, an
+//! approximation, a wrap-around or a fault.
 //!
 //! Every operation is recomputed from the values that the engine itself put into it, in exact integers where the
 //! trace holds integers and in double

@@ -18,12 +18,12 @@ use reference::spec::{FixedSpec, Head, Rounding};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// What is measured, and how thoroughly.
+/// The scope of a measurement: number format, rounding, and the number of inputs.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope {
-    /// Number format.
+    /// The number format in which the functions are computed.
     pub fixed: FixedSpec,
-    /// Of every truncation.
+    /// The rounding of every truncation.
     pub rounding: Rounding,
     /// At most 2^this inputs a range.
     pub inputs_bits: u32,

@@ -14,7 +14,7 @@ pub fn units(split: &Split, rows: &[u32], fixed: FixedSpec) -> Array2<i64> {
     pixels(split, rows, |p| fixed.encode_pixel(p))
 }
 
-/// The same numbers as f64.
+/// Pixels of the given rows as the reals that [`units`] stand for, (rows, inputs).
 pub fn rounded(split: &Split, rows: &[u32], fixed: FixedSpec) -> Array2<f64> {
     pixels(split, rows, |p| real(fixed.encode_pixel(p), fixed.fraction_bits))
 }
@@ -49,7 +49,7 @@ pub fn batches(rows: usize, batch: usize, seed: u64) -> impl Iterator<Item = Vec
     batches_after(0, rows, batch, seed)
 }
 
-/// The same from the batch after the first `done` on.
+/// The batches from the one after the first `done` on.
 pub fn batches_after(done: u32, rows: usize, batch: usize, seed: u64) -> impl Iterator<Item = Vec<u32>> {
     let epoch = rows.div_ceil(batch.max(1)).max(1);
     let (first, rest) = (done as usize / epoch, done as usize % epoch);

@@ -265,13 +265,13 @@ fn changed(was: &Record, is: &Record) -> Option<String> {
         let (a, b): (Vec<_>, Vec<_>) = (a.iter().map(number).collect(), b.iter().map(number).collect());
         let scale = a.iter().fold(0.0f64, |m, v| m.max(v.abs()));
         if let Some(at) = a.iter().zip(&b).position(|(&a, &b)| !near(a, b, scale)) {
-            return Some(format!("{name}{}: f64 {} was {}", index(at), digits(b[at]), digits(a[at])));
+            return Some(format!("{name}{}: real {} was {}", index(at), digits(b[at]), digits(a[at])));
         }
     }
     let magnitude = number(&was.sums[1]);
     (0..2).find(|&k| !near(number(&was.sums[k]), number(&is.sums[k]), magnitude)).map(|k| {
         let what = ["sum", "sum of magnitudes"][k];
-        format!("{name}: the {what} of its f64 values is {}; it was {}", is.sums[k], was.sums[k])
+        format!("{name}: the {what} of its real values is {}; it was {}", is.sums[k], was.sums[k])
     })
 }
 
@@ -318,10 +318,10 @@ mod tests {
         );
         let mut real = was.clone();
         real.tensors[0].reals.as_mut().unwrap()[2] = digits(1.0 + 1e-9);
-        assert!(name(real).starts_with("logits[1, 0]: f64 1.00000000100000"));
+        assert!(name(real).starts_with("logits[1, 0]: real 1.00000000100000"));
         let mut real = was.clone();
         real.tensors[1].sums[0] = digits(0.0);
-        assert!(name(real).starts_with("layer1/dW: the sum of its f64 values"));
+        assert!(name(real).starts_with("layer1/dW: the sum of its real values"));
     }
 
     #[test]

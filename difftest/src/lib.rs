@@ -11,19 +11,20 @@
 //! * *ambiguous*: jumping with a comparison whose operand is within its bound of the threshold.
 //!
 //! # Map
-//! * What is run: [`config`], [`generate`] (batches and initial weights), [`side`] (the trait [`side::Side`]; `real`,
-//!   `integer` and `secure` implement it), [`run`] (lock-step and free runs),
-//!   [`trace`](mod@trace) (one step as a value, and its files).
-//! * Where the parties are: [`parties`].
-//! * What is proven and judged: [`bound`] (error bounds, computed along with the real side), [`compare`] (elements into
-//!   verdicts), [`branch`] (elements that hang on a comparison), [`check`] (the named checks), [`experiment`] (the
-//!   checks of coins and messages), [`statistics`], [`evaluation`], [`count`] (counts in words).
-//! * What is explained: [`explain`] (cause and origin of a difference, health of a training), [`failure`] (the text of
-//!   one failure), [`report`].
-//! * What is kept: [`golden`] (recorded results), [`checkpoint`] (trained models), [`replay`] (one step in a file),
-//!   [`output`] (whole files or none).
-//! * What else is measured: [`advise`] (number formats), [`functions`], [`timing`], [`paper`]; [`error`] ends a run
-//!   that has no verdict.
+//! * A run: [`config`], [`generate`] (batches and initial weights), [`side`] (the trait [`side::Side`]; `real`,
+//!   `integer` and `secure` implement it), [`parties`] (where the three parties are), [`run`] (lock-step and free
+//!   runs), [`trace`](mod@trace) (one step as a value, and its files), [`interrupt`] (a wish to end early).
+//! * The judgement: [`bound`] (error bounds, computed along with the real side), [`compare`] (elements into verdicts),
+//!   [`branch`] (elements that hang on a comparison), [`check`] (the named checks), [`experiment`] (the checks of coins
+//!   and messages), [`statistics`], [`evaluation`] (accuracy) and [`chance`] (accuracy without learning).
+//! * The explanation: [`explain`] (cause and origin of a difference, health of a training), [`failure`] (the text of
+//!   one failure), [`report`], [`provenance`] (what made a report), [`count`] (counts in words).
+//! * Other engines: [`foreign`] judges the steps that another engine wrote to a file.
+//! * Files: [`golden`] (recorded results), [`checkpoint`] (trained models), [`keeping`] (runs that go on after an
+//!   interruption), [`replay`] (one step again), [`input`] (files that people write), [`output`] (whole files or none).
+//! * Other measurements: [`advise`] (number formats), [`functions`] (every function against its bound), [`timing`],
+//!   [`paper`] (one paper's evaluation), and, with the feature `faults`, planted faults and what finds them.
+//! * The ground: [`error`] (what ends a run without a verdict), [`terminal`] (text on its way to one), [`threads`].
 //!
 //! Values are never repaired before they are compared.
 //!

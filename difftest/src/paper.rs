@@ -8,6 +8,7 @@
 //! * [`data`](mod@data): what all cells learn from; [`trainee`]: a side in training; [`observed`] and [`nearness`]:
 //!   what is kept of its steps; [`published`]: where the paper's code differs from its formulas; [`machine`]: what
 //!   seconds depend on.
+//! * [`standard_error`] and [`wording`]: means with their errors, and numbers as texts write them.
 //! * [`sketch`]: weights small enough to keep, so that drift can be told afterwards.
 //! * [`store`]: a folder of finished cells; [`record`]: all cells in one compact file; [`grid`]: which there are, and
 //!   running those that are missing; [`finished`]: all of them together.
@@ -35,6 +36,7 @@ pub mod report;
 pub mod result;
 pub mod seconds;
 pub mod sketch;
+pub mod standard_error;
 pub mod store;
 pub mod table1;
 pub mod table2;
@@ -42,6 +44,7 @@ pub mod text;
 pub mod time_cell;
 pub mod train;
 pub mod trainee;
+pub mod wording;
 
 pub use cell::{Cell, Id, Setup, Side};
 pub use finished::Finished;

@@ -53,7 +53,7 @@ pub enum Processes {
     Own,
     /// They are these processes of this machine.
     Here([u32; 3]),
-    /// Nobody knows.
+    /// The parties are elsewhere, and their processes are not known.
     Unknown,
 }
 

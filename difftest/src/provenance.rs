@@ -1,4 +1,4 @@
-//! What a report can be traced back to: program and commit, date, processor, kernel, and the data.
+//! The provenance of a report: program and commit, date, processor, kernel, and the data.
 
 use crate::count::counted;
 use fixtures::Dataset;
@@ -78,7 +78,7 @@ fn described(cpuinfo: &str) -> Option<String> {
     })
 }
 
-/// What a run was given to learn from.
+/// The data that a run was given to learn from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DataReport {
     /// Rows of the training set.

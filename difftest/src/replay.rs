@@ -36,7 +36,7 @@ fn judged(config: &Config, trace: &Trace, judge: impl Fn(&dyn Check) -> bool) ->
     Ok(judge.finish())
 }
 
-/// The integer model on the recorded coins, inside its bounds around the real side?
+/// Judges the integer model on the recorded coins: it must be inside its bounds around the real side.
 ///
 /// # Errors
 /// Coins that do not fit the step.

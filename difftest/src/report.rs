@@ -1,4 +1,4 @@
-//! What a run reports, as text for people and as JSON for programs.
+//! The report of a run, as text for people and as JSON for programs.
 
 pub mod budget;
 #[cfg(feature = "html")]
@@ -118,7 +118,7 @@ impl TensorRow {
 pub struct SideVerdict {
     /// `real`, `integer` or `secure`.
     pub side: &'static str,
-    /// What became of it.
+    /// The verdict on its training.
     #[serde(flatten)]
     pub verdict: Verdict,
 }
@@ -139,11 +139,11 @@ pub struct Accuracy {
 /// Time and communication of all steps together.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CostReport {
-    /// Plaintext, real numbers.
+    /// The cost of training in real numbers.
     pub real: Spent,
-    /// Plaintext, integers.
+    /// The cost of training in integers.
     pub integer: Spent,
-    /// Three parties.
+    /// The cost of training by three parties.
     pub secure: Spent,
     /// Which kernel the parties multiplied with.
     pub kernel: &'static str,
@@ -152,19 +152,19 @@ pub struct CostReport {
 /// Everything a run has to say.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// [`SCHEMA`].
+    /// The version of the report, [`SCHEMA`].
     pub schema: u32,
     /// The command that repeats the run.
     pub command: String,
     /// Program, date, processor, kernel.
     pub made: Provenance,
-    /// The data.
+    /// The data set that was trained on.
     pub data: DataReport,
     /// True if the secure side ran with a fixed seed: its shares were then no secret.
     pub insecure: bool,
-    /// The configuration.
+    /// The configuration of the run.
     pub config: Config,
-    /// Steps taken.
+    /// The number of steps taken.
     pub steps: usize,
     /// Steps that were taken and judged before, by the run that this one has resumed.
     #[serde(skip_serializing_if = "is_zero")]
@@ -173,13 +173,13 @@ pub struct Report {
     pub tensors: Vec<TensorRow>,
     /// The cause of every difference by tensor, all steps together.
     pub budget: Vec<budget::BudgetRow>,
-    /// The same, step by step, of runs of at most [`STEPS_SHOWN`] steps.
+    /// The cause of every difference by tensor and step, for runs of at most [`STEPS_SHOWN`] steps.
     pub budget_steps: Vec<budget::StepBudget>,
     /// The worst elements of the tensor asked for.
     pub details: Vec<Detail>,
     /// Free mode: the curves.
     pub curve: Vec<free::Point>,
-    /// Every check.
+    /// The outcome of every check.
     pub checks: Vec<Outcome>,
     /// Verdicts of the sides.
     pub divergence: Vec<SideVerdict>,

@@ -70,12 +70,12 @@ pub struct Batch {
     pub labels: Vec<usize>,
 }
 
-/// What communication and computing a step took. Plaintext sides send nothing.
+/// The communication and computing that a step took. Sides without parties send nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct Spent {
-    /// Wall-clock seconds.
+    /// The wall-clock seconds.
     pub seconds: f64,
-    /// Communication rounds.
+    /// The number of communication rounds.
     pub rounds: u64,
     /// Messages, all parties.
     pub messages: u64,
@@ -92,20 +92,20 @@ impl std::ops::AddAssign for Spent {
     }
 }
 
-/// What one step left behind.
+/// The results of one step.
 #[derive(Debug, Clone)]
 pub struct Step<T> {
     /// Every probed tensor.
     pub tensors: Tensors<T>,
     /// The coins of every truncation; empty for sides that draw none.
     pub tape: Tape,
-    /// Cost.
+    /// The cost of the step.
     pub spent: Spent,
 }
 
 /// One side of a comparison. `Value` is `f64` for real numbers and `i64` for units.
 pub trait Side {
-    /// What a tensor is made of.
+    /// The type of a tensor's elements.
     type Value;
 
     /// `real`, `integer`, `secure`, or the name of an engine of your own.
@@ -117,13 +117,13 @@ pub trait Side {
     /// Shapes that do not fit the network, or a peer that fails.
     fn load(&mut self, parameters: &Parameters) -> Result<(), Error>;
 
-    /// One step of training. `tape` holds the coins to replay; sides that draw their own ignore it.
+    /// Takes one step of training. `tape` holds the coins to replay; sides that draw their own ignore it.
     ///
     /// # Errors
     /// Bad shapes or labels; a tape that cannot be; a peer that fails.
     fn step(&mut self, batch: &Batch, tape: Tape) -> Result<Step<Self::Value>, Error>;
 
-    /// How many rows the current parameters classify correctly.
+    /// Counts the rows that the current parameters classify correctly.
     ///
     /// # Errors
     /// As for [`Side::step`].
@@ -138,7 +138,7 @@ pub trait Opens: Side<Value = i64> {
     /// A peer that fails.
     fn parameters(&mut self) -> Result<Parameters, Error>;
 
-    /// Has the parties keep what the run needs to go on after `step` steps, each its own.
+    /// Has each party keep its own part of what the run needs to go on after `step` steps.
     ///
     /// # Errors
     /// A side that keeps no states, which is every one unless it says otherwise; a peer that fails.
@@ -147,7 +147,7 @@ pub trait Opens: Side<Value = i64> {
         Err(KeepingError::Stateless(self.name()).into())
     }
 
-    /// After how many steps of `run` a state was last kept, if any was.
+    /// The number of steps of `run` after which a state was last kept, if any was.
     ///
     /// # Errors
     /// A peer that fails.
@@ -186,7 +186,7 @@ pub trait Trains: Opens {
     /// A peer that fails.
     fn train(&mut self, batches: &[Vec<u32>]) -> Result<Spent, Error>;
 
-    /// What each party holds of the parameters; nothing is opened.
+    /// The shares of the parameters that each party holds; nothing is opened.
     ///
     /// # Errors
     /// A peer that fails.

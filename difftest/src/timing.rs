@@ -1,9 +1,10 @@
-//! Secure training against plaintext training, timed in one process, epoch by epoch in turn, without any check.
+//! Secure training against training in real numbers, timed in one process, epoch by epoch in turn, without any check.
 //!
 //! The ratio is taken between epochs that ran one after the other, so that a machine that speeds up or slows down
 //! changes both. Accuracy is evaluated once, after the last epoch, and is not part of any time. A run beside other work
 //! still tells processor time; its wall time is not called clean ([`Measured::unclean`]).
 
+mod chain;
 mod stopwatch;
 
 pub use stopwatch::{Stopwatch, Took};
@@ -28,7 +29,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Version of the JSON; grows with every incompatible change.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// Cores that other work may have in a clean run, on average.
 pub const OTHER_WORK: f64 = 0.1;
@@ -49,17 +50,17 @@ pub struct Link {
 }
 
 impl Link {
-    /// Seconds that messages take in an epoch: every round costs one latency, every byte of the busiest third its time
-    /// on the wire.
-    fn seconds(self, rounds: f64, bytes_all_parties: f64) -> f64 {
-        rounds * self.latency_ms * 1e-3 + bytes_all_parties / 3.0 * 8.0 / (self.megabits_per_second * 1e6)
+    /// Seconds that messages take if so many wait for one another: each of those costs one latency, and every byte of a
+    /// third of all its time on the wire.
+    pub fn seconds(self, waits: f64, bytes_all_parties: f64) -> f64 {
+        waits * self.latency_ms * 1e-3 + bytes_all_parties / 3.0 * 8.0 / (self.megabits_per_second * 1e6)
     }
 }
 
-/// What to time.
+/// A measurement to make: the training, and the number of epochs.
 #[derive(Debug, Clone)]
 pub struct Timing {
-    /// What is trained.
+    /// The specification that both sides train.
     pub spec: TrainSpec,
     /// Epochs of each side.
     pub epochs: usize,
@@ -79,21 +80,24 @@ impl Timing {
 }
 
 /// An epoch's time on an imagined network: computation as measured here plus the messages. A projection, not a
-/// measurement.
+/// measurement. Not every party waits in every round, so the estimate counts the longest chain of messages and the
+/// bound the rounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Projection {
-    /// Its name.
+    /// The name of the network, `LAN` or `WAN`.
     pub network: &'static str,
-    /// Its properties.
+    /// The latency and bandwidth of the network.
     pub link: Link,
-    /// Seconds for an epoch.
+    /// Seconds for an epoch, estimated: one latency for each message of the longest chain.
     pub seconds_per_epoch: f64,
+    /// Seconds for an epoch, at most: one latency for each round.
+    pub most_seconds_per_epoch: f64,
 }
 
 /// An epoch's time on a machine of this kind with more cores: a projection, not a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MoreCores {
-    /// How many.
+    /// The number of cores.
     pub cores: usize,
     /// Seconds for a secure epoch.
     pub seconds_per_epoch: f64,
@@ -102,11 +106,11 @@ pub struct MoreCores {
 /// Median, least and most of the counted epochs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
-    /// The one in the middle.
+    /// The value in the middle.
     pub median: f64,
-    /// The smallest.
+    /// The smallest of the values.
     pub least: f64,
-    /// The largest.
+    /// The largest of the values.
     pub most: f64,
 }
 
@@ -122,14 +126,15 @@ impl Spread {
 
 /// One epoch of each side, in turn.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Epoch {
-    /// Three parties.
+    /// Training by three parties.
     pub secure: Took,
-    /// Plaintext f64.
-    pub plaintext: Took,
+    /// Training in real numbers.
+    pub real: Took,
 }
 
-/// What one side's counted epochs took.
+/// The time that one side's counted epochs took, and the accuracy after them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Speed {
     /// Wall time of an epoch.
@@ -142,29 +147,30 @@ pub struct Speed {
     pub accuracy: f64,
 }
 
-/// What was measured. The first epoch of each side warms up and is counted only if it is the only one.
+/// The measurements of a run. The first epoch of each side warms up and is counted only if it is the only one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measured {
-    /// [`SCHEMA`].
+    /// The version of the JSON, [`SCHEMA`].
     pub schema: u32,
     /// When, and on what.
     #[serde(skip)]
     pub made: Provenance,
     /// Why wall times of this run are not to be quoted; empty for a clean one.
     pub unclean: Vec<String>,
-    /// What was trained.
+    /// The specification that was trained.
     pub spec: TrainSpec,
     /// Seed of batches and initial weights.
     pub seed: u64,
     /// Steps of an epoch.
     pub steps_per_epoch: usize,
-    /// Three parties.
+    /// Training by three parties.
     pub secure: Speed,
-    /// Plaintext f64.
-    pub plaintext: Speed,
-    /// Of the pairs, secure / plaintext, wall time.
+    /// Training in real numbers.
+    pub real: Speed,
+    /// Of the pairs, secure / real, wall time.
     pub ratio: Spread,
-    /// The same of processor time: what is left of the ratio on a busy machine, waiting left out.
+    /// The ratio secure / real of the pairs in processor time, null where the system does not tell: what is left of the
+    /// ratio on a busy machine, waiting left out.
     pub processor_ratio: Option<Spread>,
     /// Cores that other work had during the counted epochs, on average. Null where the system does not tell.
     pub other_cores: Option<f64>,
@@ -172,11 +178,13 @@ pub struct Measured {
     pub epochs: Vec<Epoch>,
     /// Communication rounds of a step.
     pub rounds_per_step: f64,
+    /// Messages of the longest chain of a step, each of which its sender could only send after the one before had come.
+    pub longest_chain_per_step: u64,
     /// Bytes that all parties send in a step.
     pub bytes_per_step: f64,
     /// Messages that all parties send in a step.
     pub messages_per_step: f64,
-    /// Largest resident size of this process so far: three parties, their data, and the plaintext side. Where the
+    /// Largest resident size of this process so far: three parties, their data, and the real side. Where the
     /// parties have processes of their own on this machine, theirs is added. Null where the system does not tell, or
     /// they are on other machines.
     pub peak_memory_bytes: Option<u64>,
@@ -185,16 +193,16 @@ pub struct Measured {
     pub parties_peak_memory_bytes: Option<u64>,
     /// Part of the three parties' time, by phase.
     pub phases: BTreeMap<&'static str, f64>,
-    /// Other networks.
+    /// Projections to other networks.
     pub projections: Vec<Projection>,
-    /// More cores.
+    /// Projections to more cores.
     pub more_cores: Vec<MoreCores>,
 }
 
 /// Both sides after their epochs.
 struct Trained {
     secure: Secure,
-    plain: Real,
+    real: Real,
     epochs: Vec<Epoch>,
     cost: crate::side::Spent,
 }
@@ -211,7 +219,7 @@ fn train(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> Re
     let labels = generate::labels(&data.train, &rows);
     secure.share_data(&generate::units(&data.train, &rows, spec.fixed), &labels)?;
     let pixels = generate::rounded(&data.train, &rows, spec.fixed);
-    let mut plain = Real::new(spec.clone(), &start)?;
+    let mut real = Real::new(spec.clone(), &start)?;
 
     let (mut epochs, mut cost) = (Vec::new(), crate::side::Spent::default());
     for done in 0..timing.epochs {
@@ -224,12 +232,12 @@ fn train(timing: &Timing, data: &Dataset, mut progress: impl FnMut(usize)) -> Re
             let index: Vec<usize> = batch.iter().map(|&r| r as usize).collect();
             let x: Array2<f64> = pixels.select(Axis(0), &index);
             let y: Vec<usize> = index.iter().map(|&r| labels[r]).collect();
-            plain.train_on(&x, &y)?;
+            real.train_on(&x, &y)?;
         }
-        epochs.push(Epoch { secure: secure_took, plaintext: watch.stop() });
+        epochs.push(Epoch { secure: secure_took, real: watch.stop() });
         progress(done + 1);
     }
-    Ok(Trained { secure, plain, epochs, cost })
+    Ok(Trained { secure, real, epochs, cost })
 }
 
 /// Times both sides and nothing else: the epochs, of which the first warms up. `progress` hears of epochs done.
@@ -245,12 +253,13 @@ pub fn epochs(timing: &Timing, data: &Dataset, progress: impl FnMut(usize)) -> R
 /// # Errors
 /// A side that cannot go on.
 pub fn run(timing: &Timing, data: &Dataset, progress: impl FnMut(usize)) -> Result<Measured, Error> {
-    let Trained { mut secure, mut plain, epochs, cost } = train(timing, data, progress)?;
+    let longest_chain = chain::longest_of_a_step(&timing.spec)?;
+    let Trained { mut secure, mut real, epochs, cost } = train(timing, data, progress)?;
     let times = secure.times()?;
     let memory = peak_memory();
     let evaluation = Evaluation::of(data, timing.spec.fixed);
-    let accuracy = (evaluation.accuracy(&mut secure)?, evaluation.accuracy(&mut plain)?);
-    Ok(summary(timing, timing.steps_of(data), epochs, &cost, &times, memory, accuracy))
+    let accuracy = (evaluation.accuracy(&mut secure)?, evaluation.accuracy(&mut real)?);
+    Ok(summary(timing, timing.steps_of(data), epochs, (&cost, longest_chain), &times, memory, accuracy))
 }
 
 /// Cores that other work had meanwhile, on average; `None` where the system does not tell.
@@ -264,10 +273,10 @@ fn summary(
     timing: &Timing,
     steps: usize,
     epochs: Vec<Epoch>,
-    cost: &crate::side::Spent,
+    (cost, longest_chain_per_step): (&crate::side::Spent, u64),
     times: &BTreeMap<Phase, Duration>,
     (peak_memory_bytes, parties_peak_memory_bytes): (Option<u64>, Option<u64>),
-    (secure_accuracy, plaintext_accuracy): (f64, f64),
+    (secure_accuracy, real_accuracy): (f64, f64),
 ) -> Measured {
     let counted = if epochs.len() > 1 { &epochs[1..] } else { &epochs[..] };
     let spread = |value: &dyn Fn(&Epoch) -> Option<f64>| Spread::of(counted.iter().map(value));
@@ -287,11 +296,12 @@ fn summary(
     let all_time: f64 = times.values().map(Duration::as_secs_f64).sum();
     let phases: BTreeMap<_, _> =
         times.iter().map(|(&phase, t)| (phase_name(phase), t.as_secs_f64() / all_time)).collect();
-    let other_cores = other_cores(counted.iter().flat_map(|e| [e.secure, e.plaintext]));
-    let project = |&(network, link): &(&'static str, Link)| Projection {
-        network,
-        link,
-        seconds_per_epoch: secure.seconds_per_epoch.median + link.seconds(rounds * steps as f64, bytes * steps as f64),
+    let other_cores = other_cores(counted.iter().flat_map(|e| [e.secure, e.real]));
+    let project = |&(network, link): &(&'static str, Link)| {
+        let with =
+            |waits: f64| secure.seconds_per_epoch.median + link.seconds(waits * steps as f64, bytes * steps as f64);
+        let (seconds_per_epoch, most_seconds_per_epoch) = (with(longest_chain_per_step as f64), with(rounds));
+        Projection { network, link, seconds_per_epoch, most_seconds_per_epoch }
     };
     Measured {
         schema: SCHEMA,
@@ -299,11 +309,12 @@ fn summary(
         spec: timing.spec.clone(),
         seed: timing.seed,
         steps_per_epoch: steps,
-        plaintext: speed(|e| &e.plaintext, plaintext_accuracy),
-        ratio: known(&|e| e.secure.wall / e.plaintext.wall),
-        processor_ratio: spread(&|e| Some(e.secure.processor? / e.plaintext.processor?)),
+        real: speed(|e| &e.real, real_accuracy),
+        ratio: known(&|e| e.secure.wall / e.real.wall),
+        processor_ratio: spread(&|e| Some(e.secure.processor? / e.real.processor?)),
         other_cores,
         rounds_per_step: rounds,
+        longest_chain_per_step,
         bytes_per_step: bytes,
         messages_per_step: cost.messages as f64 / total_steps,
         peak_memory_bytes,
@@ -399,7 +410,7 @@ pub fn text(m: &Measured) -> String {
         m.made
     );
     let _ = writeln!(out, "\n{:18} {:>24}   {:>24}   steps/s   test accuracy", "", "s/epoch", "processor s/epoch");
-    for (name, side) in [("secure, 3 parties", &m.secure), ("plaintext f64", &m.plaintext)] {
+    for (name, side) in [("secure, 3 parties", &m.secure), ("real, f64", &m.real)] {
         let processor = spread_text(side.processor_seconds_per_epoch, 3);
         let wall = spread_text(Some(side.seconds_per_epoch), 3);
         let (rate, accuracy) = (side.steps_per_second, side.accuracy * 100.0);
@@ -426,9 +437,10 @@ fn details(m: &Measured) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "\na step: {:.0} rounds, {:.0} messages, {:.3} MB (all parties)",
+        "\na step: {:.0} rounds, {:.0} messages, of which {} wait for one another, {:.3} MB (all parties)",
         m.rounds_per_step,
         m.messages_per_step,
+        m.longest_chain_per_step,
         m.bytes_per_step / 1e6
     );
     if let Some(peak) = m.peak_memory_bytes {
@@ -437,7 +449,7 @@ fn details(m: &Measured) -> String {
         });
         let _ = writeln!(
             out,
-            "peak memory: {:.2} GB (three parties with their data, and the plaintext side){parties}",
+            "peak memory: {:.2} GB (three parties with their data, and the real side){parties}",
             peak as f64 / 1e9
         );
     }
@@ -449,8 +461,8 @@ fn details(m: &Measured) -> String {
     for p in &m.projections {
         let _ = writeln!(
             out,
-            "projection, not measured: {} ({} ms, {} Mbit/s): {:.1} s/epoch",
-            p.network, p.link.latency_ms, p.link.megabits_per_second, p.seconds_per_epoch
+            "projection, not measured: {} ({} ms, {} Mbit/s): {:.1} s/epoch, at most {:.1}",
+            p.network, p.link.latency_ms, p.link.megabits_per_second, p.seconds_per_epoch, p.most_seconds_per_epoch
         );
     }
     for MoreCores { cores, seconds_per_epoch } in &m.more_cores {
@@ -514,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_costs_a_latency_and_a_byte_its_time_on_the_wire() {
+    fn a_message_that_is_waited_for_costs_a_latency_and_a_byte_its_time_on_the_wire() {
         let lan = Link { latency_ms: 2.0, megabits_per_second: 8.0 };
         assert!((lan.seconds(10.0, 3e6) - (0.02 + 1.0)).abs() < 1e-12);
     }

@@ -35,12 +35,12 @@ use crate::side::{Batch, Spent, Tensors};
 use reference::fixed::{LayerValues, Monitor, Parameters, Replayed, Tape};
 use reference::spec::TrainSpec;
 
-/// What one side computed in a step.
+/// The tensors that one side computed in a step, and the cost.
 #[derive(Debug, Clone)]
 pub struct Computed<T> {
     /// The tensors that it showed, by probe point.
     pub tensors: Tensors<T>,
-    /// What the step cost it.
+    /// The cost of the step for this side.
     pub spent: Spent,
 }
 
@@ -77,7 +77,7 @@ impl Start {
 pub struct Trace {
     /// Number of the step in its run, from 0.
     pub step: usize,
-    /// What is trained.
+    /// The specification of the training.
     pub spec: TrainSpec,
     /// Name of the side that is tested: `secure`, or an engine's own.
     pub tested_name: &'static str,
@@ -96,9 +96,9 @@ pub struct Trace {
     /// Whether the tested side handed out no coins though it drew some: the integer side then drew its own, and only
     /// bounds judge.
     pub blind: bool,
-    /// What the integer side truncated.
+    /// The operands and coins of the integer side's truncations.
     pub truncated: Vec<Replayed>,
-    /// What the tested side truncated, if it records that.
+    /// The operands of the tested side's truncations; empty if it records none.
     pub tested_truncated: Vec<Truncated>,
     /// Operands of the integer side that left their range.
     pub violations: Monitor,
@@ -135,7 +135,7 @@ impl Trace {
         self.refused.is_none() && self.stopped.is_none()
     }
 
-    /// What the step cost: real, integer and tested side.
+    /// The cost of the step for the real, the integer and the tested side.
     pub fn spent(&self) -> [Spent; 3] {
         [self.real.spent, self.integer.spent, self.tested.spent]
     }

@@ -48,7 +48,8 @@ pub use truncate::Unreduced;
 use ndarray::Array2;
 use spec::{FixedSpec, ProbePoint, Rounding};
 
-/// What every operation needs beside its operands.
+/// The surroundings of an operation: the number format, the rounding, the coins to use, and the monitor that watches
+/// ranges.
 #[derive(Debug)]
 pub struct Arithmetic<'a> {
     /// f and K.

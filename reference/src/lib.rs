@@ -1,5 +1,6 @@
-//! The plaintext side of the differential tester: what is trained ([`spec`]), the same in real numbers
-//! ([`f64`](mod@f64)), and as an executable specification of the fixed-point arithmetic ([`fixed`]).
+//! The plaintext sides of the differential tester: the specification of a training ([`spec`]), training in real numbers
+//! ([`f64`](mod@f64)), and training in integers ([`fixed`]), the executable specification of the fixed-point
+//! arithmetic.
 //!
 //! # Vocabulary
 //! * *value*: a real number. *units*: the integer that stands for it, at scale 2^-f.
@@ -7,7 +8,8 @@
 //! * *coin*: the random bit of one probabilistic truncation. *tape*: the coins of a run, by name.
 //! * *headroom*: how far an operand is from the limit at which an operation stops being exact.
 //!
-//! Nothing here knows of shares or networks; `secure` takes from this crate only the vocabulary in [`spec`].
+//! Nothing here knows of shares or of messages. The secure engine does not depend on this crate; both depend on
+//! [`spec`], a crate of its own.
 //!
 //! ```
 //! use reference::f64::RealHead;

@@ -127,7 +127,7 @@ impl Words {
         Words(words)
     }
 
-    /// `n` zeros.
+    /// A buffer of `n` zeros.
     pub fn zeros(n: usize) -> Self {
         let mut out = Self::with_capacity(n);
         out.0.resize(n, 0);
@@ -160,7 +160,7 @@ impl Words {
         }
     }
 
-    /// Appends words.
+    /// Appends a copy of these words.
     pub fn extend_from_slice(&mut self, words: &[u64]) {
         self.reserve(words.len());
         self.0.extend_from_slice(words);

@@ -1,5 +1,5 @@
-//! What the client outside of the three parties makes of what each of them hands it: values behind shares, roundings
-//! behind views.
+//! The client outside of the three parties puts together the parts that each of them hands it: shares to values, views
+//! of truncations to roundings.
 //!
 //! Nothing here runs at a party. The two copies of every component must agree; where they do not, no value is made up.
 
@@ -10,7 +10,7 @@ use crate::nn::dense::LayerShare;
 use crate::opened::{LayerUnits, ParameterUnits, Probe, RoundingRecord};
 use crate::party::{Probed, Record, TruncationView};
 use crate::share::{Doubled, Share};
-use spec::{ProbePoint, Rounding};
+use spec::{LAYER_NAMES, ProbePoint, Rounding};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -155,8 +155,8 @@ pub fn roundings(
 
 /// The tensors of a layer, with their names.
 pub(crate) fn tensors(layer: &LayerShare) -> [(&'static str, &Share); 4] {
-    let LayerShare { weights, bias, weight_velocity, bias_velocity } = layer;
-    [("weights", weights), ("bias", bias), ("weight_velocity", weight_velocity), ("bias_velocity", bias_velocity)]
+    let shares = layer.each();
+    std::array::from_fn(|k| (LAYER_NAMES[k], shares[k]))
 }
 
 /// Whether the shares have one shape and the two copies of every component agree.
@@ -211,11 +211,9 @@ fn sum([a, b, c]: [&Share; 3]) -> Vec<i64> {
 pub fn open_parameters(shares: &[Vec<LayerShare>; 3]) -> Result<ParameterUnits> {
     check_replicas(shares).map_err(|what| differ("parameters", what))?;
     let [a, b, c] = shares;
-    let layers = a.iter().zip(b).zip(c).map(|((a, b), c)| LayerUnits {
-        weights: sum([&a.weights, &b.weights, &c.weights]),
-        bias: sum([&a.bias, &b.bias, &c.bias]),
-        weight_velocity: sum([&a.weight_velocity, &b.weight_velocity, &c.weight_velocity]),
-        bias_velocity: sum([&a.bias_velocity, &b.bias_velocity, &c.bias_velocity]),
+    let layers = a.iter().zip(b).zip(c).map(|((a, b), c)| {
+        let (a, b, c) = (a.each(), b.each(), c.each());
+        LayerUnits::from(std::array::from_fn(|k| sum([a[k], b[k], c[k]])))
     });
     Ok(ParameterUnits { layers: layers.collect() })
 }

@@ -4,6 +4,7 @@
 //! the next one. A protocol marks when it has computed what it says in a round, a matrix product when it is done, the
 //! transport when it has waited. Everything but products and waiting counts as the head while the head runs.
 
+use crate::step::Step;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -28,11 +29,11 @@ pub enum Phase {
 
 impl Phase {
     /// The phase of a protocol's step outside of the head.
-    pub(crate) fn of_step(step: &str) -> Phase {
+    pub(crate) const fn of_step(step: Step) -> Phase {
         match step {
-            "truncate" => Phase::Truncation,
-            "adder" | "and" | "bit to ring" | "select" | "input" => Phase::Comparison,
-            _ => Phase::Other,
+            Step::Truncate => Phase::Truncation,
+            Step::Adder | Step::And | Step::BitToRing | Step::Select | Step::Input => Phase::Comparison,
+            Step::Multiply | Step::Reveal => Phase::Other,
         }
     }
 }

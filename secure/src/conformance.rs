@@ -14,44 +14,6 @@ use crate::testing::{open, world};
 use reference::fixed::{Arithmetic, Coins, Monitor, tape::Rounded, tape::Tape};
 use spec::{FixedSpec, Rounding};
 
-/// Makes a test of each rounding: `case(arguments.., rounding)`.
-macro_rules! by_rounding {
-    ($case:path $(, $argument:expr)*) => {
-        #[test]
-        fn nearest() {
-            $case($($argument,)* spec::Rounding::Nearest);
-        }
-
-        #[test]
-        fn probabilistic() {
-            $case($($argument,)* spec::Rounding::Probabilistic);
-        }
-    };
-}
-
-/// Makes a test of each head and rounding, `case(arguments.., head, rounding)`, and the list `HEADS` of those heads.
-macro_rules! by_head {
-    ($case:path $(, $argument:expr)*) => {
-        by_head!(@ $case, ($($argument),*), softmax Softmax);
-        by_head!(@ $case, ($($argument),*), relu_prob ReluProb);
-        by_head!(@ $case, ($($argument),*), relu_prob_cut ReluProbCut);
-        by_head!(@ $case, ($($argument),*), relu_grad ReluGrad);
-        by_head!(@ $case, ($($argument),*), relu_eps ReluEps);
-
-        pub const HEADS: &[spec::Head] =
-            &[softmax::HEAD, relu_prob::HEAD, relu_prob_cut::HEAD, relu_grad::HEAD, relu_eps::HEAD];
-    };
-    (@ $case:path, ($($argument:expr),*), $name:ident $head:ident) => {
-        mod $name {
-            use super::*;
-
-            pub const HEAD: spec::Head = spec::Head::$head;
-
-            by_rounding!($case $(, $argument)*, HEAD);
-        }
-    };
-}
-
 mod coverage;
 mod heads;
 mod operands;

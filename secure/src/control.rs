@@ -1,5 +1,5 @@
-//! What client and parties say to one another outside of the protocols: who they are, which session they mean, jobs and
-//! answers.
+//! Control messages, which client and parties send one another outside of the protocols: who they are, which session
+//! they mean, jobs and answers.
 //!
 //! Every connection begins with a [`Preamble`], whose form never changes, so that another version is told apart from
 //! noise. Frames are a length (u32, lowest byte first) and a value in postcard's encoding.
@@ -37,7 +37,7 @@ pub struct Preamble {
 }
 
 impl Preamble {
-    /// This program's.
+    /// The preamble that this program sends.
     pub fn own() -> Self {
         Preamble { magic: MAGIC, format: FORMAT, program: PROGRAM.to_owned() }
     }
@@ -62,7 +62,7 @@ impl Preamble {
     }
 }
 
-/// What a connection is for: its second frame.
+/// The purpose of a connection, which is its second frame.
 #[derive(Serialize, Deserialize)]
 pub enum Purpose {
     /// From the client: open a session.
@@ -76,9 +76,9 @@ pub enum Purpose {
 /// A session as its client wants it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Open {
-    /// Its number, drawn by the client.
+    /// The number of the session, drawn by the client.
     pub session: SessionId,
-    /// What is trained.
+    /// The specification that the session trains.
     pub spec: TrainSpec,
     /// A fixed seed for the parties' streams: repeatable and insecure.
     pub seed: Option<u64>,
@@ -101,43 +101,43 @@ impl Open {
 /// A party's first words to its neighbour.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Hello {
-    /// The session.
+    /// The session that the connection belongs to.
     pub session: SessionId,
-    /// Who connects.
+    /// The party that connects.
     pub from: PartyId,
-    /// Who is meant.
+    /// The party that is to be reached.
     pub to: PartyId,
-    /// What it takes the session to be.
+    /// The digest of the session as this party was told of it.
     pub digest: [u8; 32],
 }
 
-/// What a party answers to a purpose.
+/// The answer of a party to the purpose of a connection.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Reply {
-    /// So be it.
+    /// The party accepts the purpose.
     Welcome,
-    /// No: why.
+    /// The party refuses, for this reason.
     Refused(String),
-    /// How it is.
+    /// The state of the party.
     Status(Status),
 }
 
-/// How a party is.
+/// The state of a party, for whoever asks after its health.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// Who.
+    /// The party that tells its state.
     pub party: PartyId,
     /// Sessions that are open.
     pub sessions: usize,
-    /// Sessions that ended, and how many of them by a failure.
+    /// Sessions that ended.
     pub ended: u64,
-    /// See `ended`.
+    /// The sessions among `ended` that ended by a failure.
     pub failed: u64,
     /// Seconds since it was started.
     pub seconds: u64,
 }
 
-/// What a party sends within a session.
+/// A message from a party to the client within a session.
 #[derive(Serialize, Deserialize)]
 pub enum FromParty {
     /// It works on; its rounds so far.

@@ -1,16 +1,16 @@
 //! The cost of a computation: rounds, messages and bytes, exact and independent of the data.
 
+use crate::step::Step;
 use serde::{Deserialize, Deserializer, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
+use std::collections::BTreeMap;
 
-/// A step's name, as its protocol spells it.
+/// The name of a [`Step`], in records of messages.
 pub type StepName = &'static str;
 
 /// The price of a protocol as a formula: what the tests hold the counters to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
-    /// Communication rounds.
+    /// The number of communication rounds.
     pub rounds: u64,
     /// Bits that all three parties together send, for one element of a vector whose length is a multiple of 64: bits
     /// travel in whole words, and every block of bits begins a new one.
@@ -48,7 +48,7 @@ impl Cost {
 pub struct StepSpent {
     /// Rounds in which this step took part. Steps that run side by side share rounds, so these do not add up.
     pub rounds: u64,
-    /// Bytes sent.
+    /// The number of bytes sent.
     pub bytes: u64,
 }
 
@@ -60,11 +60,10 @@ pub struct Spent {
     pub rounds: u64,
     /// Messages sent: at most one to each neighbour in each round.
     pub messages: u64,
-    /// Bytes sent.
+    /// The number of bytes sent.
     pub bytes: u64,
-    /// By name of the protocol that sent them.
-    #[serde(deserialize_with = "by_known_step")]
-    pub by_step: BTreeMap<&'static str, StepSpent>,
+    /// The part of each step that sent anything.
+    pub by_step: BTreeMap<Step, StepSpent>,
 }
 
 impl Spent {
@@ -74,8 +73,8 @@ impl Spent {
         // The numbers of a party in another process may be any.
         self.messages = self.messages.saturating_add(other.messages);
         self.bytes = self.bytes.saturating_add(other.bytes);
-        for (name, s) in &other.by_step {
-            let mine = self.by_step.entry(name).or_default();
+        for (step, s) in &other.by_step {
+            let mine = self.by_step.entry(*step).or_default();
             mine.rounds = mine.rounds.max(s.rounds);
             mine.bytes = mine.bytes.saturating_add(s.bytes);
         }
@@ -85,8 +84,8 @@ impl Spent {
     #[must_use]
     pub fn since(&self, earlier: &Spent) -> Spent {
         let mut by_step = self.by_step.clone();
-        for (name, s) in &earlier.by_step {
-            let mine = by_step.entry(name).or_default();
+        for (step, s) in &earlier.by_step {
+            let mine = by_step.entry(*step).or_default();
             mine.rounds -= s.rounds;
             mine.bytes -= s.bytes;
         }
@@ -100,25 +99,7 @@ impl Spent {
     }
 }
 
-/// A step's name from another process. There are a few dozen; each is kept once for as long as this process lives.
-pub(crate) fn known_step<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static str, D::Error> {
-    const MOST: usize = 256;
-    static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let name = String::deserialize(deserializer)?;
-    let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some(step) = known.get(name.as_str()) {
-        return Ok(step);
-    }
-    if known.len() >= MOST || name.len() > 64 {
-        return Err(serde::de::Error::custom("too many or too long names of steps"));
-    }
-    let step: &'static str = name.leak();
-    known.insert(step);
-    Ok(step)
-}
-
-fn by_known_step<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<&'static str, StepSpent>, D::Error> {
-    #[derive(PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-    struct Name(#[serde(deserialize_with = "known_step")] StepName);
-    Ok(BTreeMap::<Name, StepSpent>::deserialize(deserializer)?.into_iter().map(|(name, s)| (name.0, s)).collect())
+/// The name of a step of this program, from another process.
+pub(crate) fn known_step<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StepName, D::Error> {
+    Ok(Step::deserialize(deserializer)?.name())
 }

@@ -75,7 +75,7 @@ impl Engine {
         Ok(engine)
     }
 
-    /// What is trained.
+    /// The specification that this engine trains.
     pub fn spec(&self) -> &TrainSpec {
         &self.spec
     }
@@ -167,7 +167,7 @@ impl Engine {
         if self.loaded { Ok(()) } else { Err(Error::misuse("no parameters shared; load first")) }
     }
 
-    /// What each party holds of the parameters; nothing is opened.
+    /// The shares of the parameters that each party holds; nothing is opened.
     ///
     /// # Errors
     /// Those of the parties.
@@ -257,7 +257,7 @@ impl Engine {
         Ok(total)
     }
 
-    /// What was spent since the start, all parties, set-up not counted.
+    /// The cost since the start, of all parties; the set-up is not counted.
     ///
     /// # Errors
     /// Those of the parties.

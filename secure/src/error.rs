@@ -1,9 +1,9 @@
-//! What can go wrong, by cause.
+//! Errors of the secure computation, by cause.
 
 use crate::id::PartyId;
 use serde::{Deserialize, Serialize};
 
-/// What can go wrong in a secure computation. Each variant names one kind of cause, the party that saw it and the step.
+/// An error of a secure computation. Each variant names one kind of cause, the party that saw it and the step.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum Error {
     /// A message that cannot be right arrived: wrong length, two copies of a share that disagree.

@@ -2,8 +2,8 @@
 //!
 //! One thread accepts. Every connection has a thread of its own that finds out within seconds who is there; strangers
 //! end with one line in the log. The client's connection opens a session and carries its jobs; two connections come
-//! from the neighbours and two go to them, each used in one direction: the party writes to two, and a thread each fills
-//! a queue from the others ([`crate::net::frame`]).
+//! from the neighbours and two go to them, each used in one direction by the party's own thread
+//! ([`crate::net::sockets`]).
 
 use crate::control::{FromParty, Hello, LONG, Open, Preamble, Purpose, Reply, SHORT, Status, receive, send};
 use crate::engine::remote::{ask, printable, told};
@@ -12,8 +12,10 @@ use crate::engine::worker::{Answer, Job};
 use crate::engine::{Terms, keep_freed_memory, party_seed, run_party};
 use crate::error::{Error, Result};
 use crate::id::{Neighbour, PartyId};
-use crate::net::frame::{FrameWriter, SessionId, Wire, pump_in};
-use crate::net::queue::{Item, Outbox, QueueChannel, Sender, Stopped, queue};
+use crate::net::checked::CheckedChannel;
+use crate::net::ends::{Ends, Stopped};
+use crate::net::frame::{SessionId, Wire};
+use crate::net::sockets::Sockets;
 use crate::net::tls::{Closer, Credentials, Peer, TlsStream};
 use crate::pool::Pool;
 use std::collections::HashMap;
@@ -23,7 +25,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How a party is run.
@@ -364,9 +365,9 @@ impl Host {
     /// Runs the client's jobs.
     fn work(self: &Arc<Self>, open: &Open, client: &mut TlsStream, links: Links) -> Done {
         let id = self.config.id;
-        let pumps = match Pumps::start(id, open.session, links) {
-            Ok(pumps) => pumps,
-            Err(e) => return Done { failed: Some(format!("cannot start its threads: {e}")), ..Done::default() },
+        let wires = match Wires::new(id, open.session, links) {
+            Ok(wires) => wires,
+            Err(e) => return Done { failed: Some(format!("cannot use its connections: {e}")), ..Done::default() },
         };
         let (jobs, next_job) = channel::<Job>();
         let (give_answer, answers) = channel();
@@ -380,7 +381,7 @@ impl Host {
             record: self.config.record,
             states: self.config.states.clone().map(|folder| StateFolder::new(folder, id, spec_digest(&open.spec))),
         };
-        let (channel, cancel) = pumps.channel(open.deadline);
+        let channel = CheckedChannel::new(id, Arc::clone(&wires.sockets), open.deadline);
         let body: Box<dyn FnOnce() + Send> = Box::new(move || {
             run_party(
                 terms,
@@ -399,20 +400,17 @@ impl Host {
                 drop(jobs);
                 if done.failed.is_some() {
                     // Whatever the party waits for will not matter any more.
-                    for inbox in &cancel {
-                        let _ = inbox.try_send(Item::Stopped(Stopped::Lost("is not waited for any more".into())));
-                    }
+                    wires.stop_reading();
                     // Nor will what it writes to a neighbour that does not read.
                     if !ends(&answers) {
-                        pumps.close();
+                        wires.close();
                     }
                 }
-                drop(cancel);
                 drop(pool);
             }
         }
         done.rounds = progress.load(Ordering::Relaxed);
-        (done.frames, done.bytes, done.socket_bytes) = pumps.end(done.failed.as_deref());
+        (done.frames, done.bytes, done.socket_bytes) = wires.end(done.failed.as_deref());
         done
     }
 
@@ -496,79 +494,48 @@ fn ends(answers: &Receiver<Result<Answer>>) -> bool {
     }
 }
 
-/// A session's connections, and the threads that read from them.
-struct Pumps {
-    id: PartyId,
-    to: [FrameWriter<TlsStream>; 2],
-    inbox: [Sender; 2],
-    outbox: Mutex<Option<[Receiver<Item>; 2]>>,
-    closers: Vec<Closer>,
-    threads: Vec<JoinHandle<()>>,
+/// A session's connections between parties. They outlive the party's thread, so that its neighbours are told in order
+/// why it leaves.
+struct Wires {
+    sockets: Arc<Mutex<Sockets<TlsStream>>>,
+    to: [Closer; 2],
+    from: [Closer; 2],
     wire: Arc<Wire>,
     written: [Arc<AtomicU64>; 2],
 }
 
-impl Pumps {
-    fn start(id: PartyId, session: SessionId, links: Links) -> io::Result<Self> {
-        let wire = Arc::<Wire>::default();
-        let written = links.to.each_ref().map(TlsStream::written);
-        let (mut closers, mut threads) = (Vec::new(), Vec::new());
-        for stream in links.to.iter().chain(&links.from) {
-            closers.push(stream.closer()?);
-            stream.wait(None, None)?;
+impl Wires {
+    fn new(id: PartyId, session: SessionId, links: Links) -> io::Result<Self> {
+        let Links { to, from } = links;
+        for stream in to.iter().chain(&from) {
+            stream.set_nonblocking(true)?;
         }
-        let thread = |name: String| std::thread::Builder::new().name(name);
-        let (mut to, mut inbox, mut outbox) = (Vec::new(), Vec::new(), Vec::new());
-        for (n, (out, mut from)) in Neighbour::BOTH.into_iter().zip(links.to.into_iter().zip(links.from)) {
-            let peer = id.neighbour(n);
-            let (received, reader) = queue();
-            let given = received.clone();
-            threads
-                .push(thread(format!("from party {peer}")).spawn(move || pump_in(&mut from, &given, peer, &session))?);
-            to.push(FrameWriter::new(out, id, session, Arc::clone(&wire)));
-            inbox.push(received);
-            outbox.push(reader);
-        }
-        let two = "two neighbours";
-        Ok(Pumps {
-            id,
-            to: to.try_into().map_err(|_| io::Error::other(two))?,
-            inbox: inbox.try_into().map_err(|_| io::Error::other(two))?,
-            outbox: Mutex::new(Some(outbox.try_into().map_err(|_| io::Error::other(two))?)),
-            closers,
-            threads,
-            wire,
-            written,
-        })
+        let closers = |[a, b]: [&TlsStream; 2]| io::Result::Ok([a.closer()?, b.closer()?]);
+        let (to_closers, from_closers) = (closers(to.each_ref())?, closers(from.each_ref())?);
+        let (wire, written) = (Arc::<Wire>::default(), to.each_ref().map(TlsStream::written));
+        let sockets = Arc::new(Mutex::new(Sockets::new(id, session, to, from, Arc::clone(&wire))));
+        Ok(Wires { sockets, to: to_closers, from: from_closers, wire, written })
     }
 
-    /// The party's end, and the queues with which it can be woken.
-    fn channel(&self, deadline: Duration) -> (QueueChannel, [Sender; 2]) {
-        let from = self.outbox.lock().unwrap_or_else(PoisonError::into_inner).take().expect("one channel a session");
-        let to = self.to.clone().map(|to| Box::new(to) as Box<dyn Outbox>);
-        (QueueChannel::new(self.id, to, from, deadline).no_spin(), self.inbox.clone())
+    /// Ends the party's waiting: nothing can come any more. What it has to say can still go.
+    fn stop_reading(&self) {
+        self.from.iter().for_each(Closer::stop_reading);
     }
 
     /// Ends the connections: who reads or writes returns.
     fn close(&self) {
-        self.closers.iter().for_each(Closer::close);
+        self.to.iter().chain(&self.from).for_each(Closer::close);
     }
 
-    /// Tells the neighbours that this party leaves, and why; ends the connections and the threads. What was counted.
+    /// Tells the neighbours that this party leaves, and why, and ends the connections. What was counted.
     fn end(self, failed: Option<&str>) -> (u64, u64, u64) {
         let why = failed.map_or_else(|| "its client ended the session".to_owned(), ToOwned::to_owned);
-        for mut to in self.to.clone() {
-            to.end(Stopped::Reason(why.clone()));
-            to.with(|stream| {
-                let _ = stream.wait(None, Some(Duration::from_secs(1)));
-                stream.finish();
-            });
+        {
+            let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
+            sockets.end(&Stopped::Reason(why));
+            sockets.outgoing().for_each(TlsStream::finish);
         }
         self.close();
-        drop((self.to, self.inbox));
-        for thread in self.threads {
-            let _ = thread.join();
-        }
         let (frames, bytes) = self.wire.read();
         (frames, bytes, self.written.iter().map(|w| w.load(Ordering::Relaxed)).sum())
     }

@@ -169,7 +169,7 @@ impl Kernel {
         self.matmul_in(1, a, b, out, accumulate);
     }
 
-    /// The same in up to `pieces` pieces, for the threads of the rayon pool that it is called in. The result does not
+    /// Multiplies in up to `pieces` pieces, for the threads of the rayon pool that it is called in. The result does not
     /// depend on their number.
     pub fn matmul_in(self, pieces: usize, a: View, b: View, out: &mut [u64], accumulate: bool) {
         let ((m, k), (depth, n)) = (a.shape(), b.shape());

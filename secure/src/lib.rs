@@ -8,19 +8,27 @@
 //! * *two-sided*: a value as a + b, a known to party 0 and b to parties 1 and 2 ([`share::Share::two_sided`]).
 //! * *open*: the parties hand their shares to the client, who adds them up. *reveal*: the parties open a value to one
 //!   another.
-//! * *truncate*, *sign*: as in the field; every protocol file states what it computes, requires, costs and reveals.
+//! * *truncate*: to divide by a power of two, with rounding. *sign*: the bit that says whether a value is below zero.
+//!
+//! Every file of [`protocol`] begins with what its protocol computes, requires, costs and reveals.
 //!
 //! # Threat model
-//! One of the three parties may be curious: it follows the protocol and looks at everything it receives. It learns
-//! nothing but what is revealed on request, and (with probabilistic rounding) what [`protocol::truncate`] says of the
-//! coins. Two parties together know everything. Sizes, batch order and hyper-parameters are public. Nothing protects
-//! against a party that deviates.
+//! One of the three parties may be curious: it follows the protocol and looks at everything it receives. It learns only
+//! what is revealed on request, and with probabilistic rounding something of the coins, which [`protocol::truncate`]
+//! states. Two parties together know everything. Sizes, batch order and hyper-parameters are public. Nothing protects
+//! against a party that deviates from the protocol.
 //!
 //! # Map
-//! [`id`] says who is who. [`kernel`] (u64 slices) and [`net`] (words between neighbours) know nothing of shares;
-//! [`share`] is data; [`party`] is one party's view and the rounds; [`protocol`] computes; [`nn`] trains. [`engine`] is
-//! the client and [`engine::worker`] a party at work; [`client`] opens what the parties hand out, as [`opened`] names
-//! it.
+//! From the bottom up:
+//! * [`id`] names the parties, and [`step`] the steps that send messages.
+//! * [`kernel`] computes on slices of words, whose memory comes from [`buffer`], and [`net`] moves words between
+//!   neighbours; neither knows of shares.
+//! * [`share`] holds the shares and [`prg`] the pseudorandom words that mask them; [`party`] is one party's view of a
+//!   computation and its rounds, counted as [`cost`] and by [`clock`].
+//! * [`protocol`] computes on shares, [`nn`] trains with the protocols; [`join`] runs many of them side by side.
+//! * [`engine`] is the client: it deals secrets and asks for steps; [`engine::worker`] is a party at work. [`client`]
+//!   puts together what the parties hand out, in the types of [`opened`].
+//! * [`control`] and [`host`] let a party be a process of its own; [`testing`] and [`fault`] serve tests.
 //!
 //! ```
 //! use secure::engine::{Engine, EngineConfig};
@@ -68,6 +76,7 @@ mod pool;
 pub mod prg;
 pub mod protocol;
 pub mod share;
+pub mod step;
 pub mod testing;
 
 pub use error::{Error, Result};

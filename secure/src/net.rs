@@ -1,22 +1,27 @@
 //! Words between neighbours. Nothing here knows of shares, rings or protocols.
 //!
 //! Party i has two neighbours: the next one, i + 1 mod 3, and the previous one, i - 1 mod 3. One [`Channel::exchange`]
-//! is one round: all that this party sends in it is handed to queues before it waits for what it receives, so that
-//! three parties with a megabyte each cannot block one another. Shapes are public, so every length is known before.
+//! is one round: a party sends before it waits for what it receives, and takes what its neighbours send while it waits
+//! for room, so that three parties with a megabyte each cannot block one another. Shapes are public, so every length is
+//! known before.
 //!
-//! * [`queue`]: the one channel of this crate: two queues out, two queues in, deadlines, and the checks of every
-//!   message.
-//! * [`memory`]: three such channels wired to one another in one process.
-//! * [`tls`]: connections between processes whose ends know one another; [`frame`]: messages on them.
+//! * [`checked`]: the one channel of this crate, with deadlines and the checks of every message; [`ends`]: what it needs
+//!   of the links to its neighbours.
+//! * [`queue`]: links between threads; [`memory`]: three channels wired to one another in one process.
+//! * [`sockets`]: links between processes; [`tls`]: connections whose ends know one another; [`frame`]: messages on
+//!   them.
 //! * [`chain`]: how many messages wait for one another.
 //! * [`tamper`]: a relay that changes a message, for tests.
 //! * [`recorded`]: a wrapper that keeps a copy of what is sent.
 
 pub mod chain;
+pub mod checked;
+pub mod ends;
 pub mod frame;
 pub mod memory;
 pub mod queue;
 pub mod recorded;
+pub mod sockets;
 pub mod tamper;
 pub mod tls;
 
@@ -80,7 +85,7 @@ impl StepList {
     }
 }
 
-/// What a party declares of a round before it exchanges: what it sends comes along in the mailboxes.
+/// The declaration that a party makes of a round before it exchanges: what it sends comes along in the mailboxes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Round {
     /// Exchanges over this channel before.

@@ -1,23 +1,13 @@
-//! What the client outside of the three parties holds in the clear: parameters, probes, roundings, the results of a
-//! head.
+//! The values that the client outside of the three parties holds in the clear: parameters, probes, roundings, the
+//! results of a head.
 
 use crate::cost::Spent;
 use crate::id::PartyId;
 use crate::net::recorded::Sent;
-use spec::ProbePoint;
+use spec::{Layer, ProbePoint};
 
-/// The opened parameters of one layer, row-major ring units.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LayerUnits {
-    /// W, (in, out), scale f.
-    pub weights: Vec<i64>,
-    /// b, (1, out), scale f.
-    pub bias: Vec<i64>,
-    /// V_W, (in, out), scale f + extra velocity bits.
-    pub weight_velocity: Vec<i64>,
-    /// V_b, (1, out), scale f + extra velocity bits.
-    pub bias_velocity: Vec<i64>,
-}
+/// The opened parameters of one layer: ring units, row-major.
+pub type LayerUnits = Layer<Vec<i64>>;
 
 /// The opened parameters of a network.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,6 +16,7 @@ use crate::net::recorded::{Expected, Sent};
 use crate::net::{Channel, Mailboxes, Round, SET_UP, StepList};
 use crate::prg::{CallId, Seed, Stream, fresh_seed, seed_of, words_of};
 use crate::share::{Doubled, Share};
+use crate::step::Step;
 use serde::{Deserialize, Serialize};
 use spec::{FixedSpec, ProbePoint, Rounding};
 use std::cell::{Cell, Ref, RefCell};
@@ -27,8 +28,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// What party 0 or party 1 knows of a truncation's coins: its additive part of the masked value. The coins follow from
-/// the two views together, which only a test harness ever brings together.
+/// The part of a truncation's coins that party 0 or party 1 knows: its additive part of the masked value. The coins
+/// follow from the two views together, which only a test harness ever brings together.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TruncationView {
     /// Name of the truncation, as in the arithmetic specification.
@@ -67,8 +68,8 @@ pub struct Party {
     record: RefCell<Option<Record>>,
 }
 
-/// What one party hands to a test harness, out of band: no message between parties carries it, and a party without a
-/// harness keeps none.
+/// The record that one party hands to a test harness, out of band: no message between parties carries it, and a party
+/// without a harness keeps none.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Record {
     /// Views of truncations, in the order of execution.
@@ -227,35 +228,35 @@ impl Party {
     }
 
     /// Appends words to the message to a neighbour in this round, on behalf of `step`.
-    pub fn send(&self, step: &'static str, to: Neighbour, write: impl FnOnce(&mut Words)) {
+    pub fn send(&self, step: Step, to: Neighbour, write: impl FnOnce(&mut Words)) {
         let mut outgoing = self.outgoing.borrow_mut();
         let before = outgoing[to].len();
         write(&mut outgoing[to]);
         let words = before..outgoing[to].len();
         self.spent.borrow_mut().by_step.entry(step).or_default().bytes += 8 * words.len() as u64;
         let mut round = self.round.borrow_mut();
-        round.sends[to as usize].add(step, words.len());
+        round.sends[to as usize].add(step.name(), words.len());
         if let Some(record) = self.record.borrow_mut().as_mut() {
-            record.sent.push(Sent { exchange: round.number, to: self.id.neighbour(to), step, words });
+            record.sent.push(Sent { exchange: round.number, to: self.id.neighbour(to), step: step.name(), words });
         }
     }
 
     /// Ends this protocol's part of the round; `words` are what it will receive from the previous and from the next
     /// party. What was received must be read before the next await.
-    pub fn receive(&self, step: &'static str, words: [usize; 2]) -> Receive<'_> {
+    pub fn receive(&self, step: Step, words: [usize; 2]) -> Receive<'_> {
         let mut round = self.round.borrow_mut();
         let start = round.expected;
         for n in Neighbour::BOTH {
             let (i, from) = (n as usize, self.id.neighbour(n));
             round.expected[i] += words[i];
-            round.receives[i].add(step, words[i]);
+            round.receives[i].add(step.name(), words[i]);
             if let Some(record) = self.record.borrow_mut().as_mut() {
                 let words = start[i]..start[i] + words[i];
-                record.expected.push(Expected { exchange: round.number, from, step, words });
+                record.expected.push(Expected { exchange: round.number, from, step: step.name(), words });
             }
         }
         self.clock.mark(Phase::of_step(step));
-        round.step = step;
+        round.step = step.name();
         self.waits.set(true);
         self.spent.borrow_mut().by_step.entry(step).or_default().rounds += 1;
         Receive { party: self, round: round.number, start, words }

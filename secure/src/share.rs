@@ -1,4 +1,5 @@
-//! Shares. x = x_0 + x_1 + x_2 (or the exclusive or of three words); party i holds components i and i + 1 mod 3.
+//! Shares of ring elements and of bits. x = x_0 + x_1 + x_2 (or the exclusive or of three words); party i holds
+//! components i and i + 1 mod 3.
 
 mod arithmetic;
 mod boolean;

@@ -2,7 +2,7 @@
 //! time with one line that names who is the cause, the run goes on from its last state to the same bits, and nothing is
 //! left behind.
 //!
-//! `cargo test` has a point of each kind; more with DIFFTEST_FAULT_POINTS.
+//! `cargo test` has a point of each kind; more with DIFFTEST_FAULT_POINTS: their number, or a range such as 50..60.
 
 use super::switch::{Mode, Switch};
 use super::{PATIENCE, Parties, batches, spec};
@@ -237,7 +237,9 @@ fn point(world: &mut World, number: u64, whole: &ParameterUnits) -> (Fault, Outc
 
 #[test]
 fn whatever_happens_to_a_run_ends_it_in_bounded_time_and_it_goes_on_from_its_last_state() {
-    let points: u64 = std::env::var("DIFFTEST_FAULT_POINTS").ok().and_then(|n| n.parse().ok()).unwrap_or(6);
+    let asked = std::env::var("DIFFTEST_FAULT_POINTS").unwrap_or_else(|_| FAULTS.len().to_string());
+    let (from, to) = asked.split_once("..").unwrap_or(("0", &asked));
+    let points: std::ops::Range<u64> = from.parse().unwrap()..to.parse().unwrap();
     let mut world = World::start();
     let config = EngineConfig::new(spec(Head::Softmax, Rounding::Nearest, 2));
     let mut undisturbed = super::loaded(Engine::start(config).unwrap());
@@ -245,7 +247,7 @@ fn whatever_happens_to_a_run_ends_it_in_bounded_time_and_it_goes_on_from_its_las
     let whole = undisturbed.parameters().unwrap();
 
     let mut table: BTreeMap<Fault, Vec<Outcome>> = BTreeMap::new();
-    for number in 0..points {
+    for number in points {
         let (fault, outcome) = point(&mut world, number, &whole);
         let Outcome { seconds, error, resumed } = &outcome;
         let resumed = resumed.map_or("from the start".into(), |step| format!("after step {step}"));

@@ -1,7 +1,7 @@
 //! `--checkpoint` and `--resume` from outside: runs whose parties or client are killed go on to where they would have
 //! been.
 
-use super::{PATIENCE, program};
+use super::{PATIENCE, Parties, program, read};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -126,6 +126,34 @@ fn a_run_whose_party_is_killed_or_stopped_goes_on_to_the_same_bits() {
         gone(&all);
         goes_on(dir.path(), 6, more);
     }
+}
+
+/// Parties elsewhere, started by hand from the files of `difftest certs`: one is killed and started again where it was,
+/// and the same command goes on from the states that each of them keeps.
+#[test]
+fn a_killed_party_of_a_file_of_hosts_is_started_again_and_the_run_goes_on() {
+    let mut parties = Parties::prepared(|k, text| format!("states = \"states/party{k}\"\n{text}"));
+    let dir = parties.folder.path().to_owned();
+    let mut hosts = read(&dir, "hosts.toml");
+    for (k, address) in parties.addresses.iter().enumerate() {
+        hosts = hosts.replace(&format!("127.0.0.1:700{k}"), address);
+        // From now on it listens there again.
+        let name = format!("party{k}.toml");
+        let text = read(&dir, &name).replace("\"127.0.0.1:0\"", &format!("{address:?}"));
+        fs::write(dir.join(name), text).unwrap();
+    }
+    fs::write(dir.join("hosts.toml"), hosts).unwrap();
+
+    let more = ["--parties", "hosts.toml", "--deadline", "3", "--rounding", "nearest"];
+    let client = started(&dir, 6, &more);
+    parties.signal(1, "-KILL");
+    let (code, error) = ended(&client.wait_with_output().unwrap());
+    assert_eq!((code, error.lines().count()), (Some(1), 1), "{error}");
+    assert!(error.contains("party 1 ") && error.contains("--resume"), "{error}");
+    let address = parties.addresses[1].clone();
+    parties.restart(1);
+    assert_eq!(parties.addresses[1], address);
+    goes_on(&dir, 6, &more);
 }
 
 #[test]

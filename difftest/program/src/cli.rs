@@ -1,4 +1,4 @@
-//! What can be typed. The commands are in files of their own; exit codes are decided in [`error`](crate::error) and in
+//! The commands that can be typed. Each is a file of its own; exit codes are decided in [`error`](crate::error) and in
 //! [`main`] below.
 
 pub mod advise;
@@ -72,7 +72,7 @@ struct Cli {
 enum Command {
     /// Evaluate one output head on given logits by all sides, as JSON
     Head(head::Args),
-    /// Time secure training against plaintext training, without checks
+    /// Time secure training against training in real numbers, without checks
     Time(time::Args),
     /// Plant faults in the secure side and show what finds them (only in a build with the feature `faults`)
     Faults(faults::Args),
@@ -220,7 +220,7 @@ impl Command {
     fn apart(&self) -> Option<&'static str> {
         match self {
             Command::Faults(_) => Some("faults are planted in parties of this process"),
-            Command::Paper(_) => Some("the paper's pages are of parties in this process, with their times"),
+            Command::Paper(args) => args.apart(),
             Command::Fixtures(_) => Some("recorded results are those of parties in this process"),
             Command::Check(_) => Some("another engine's steps are judged without parties of this program"),
             Command::Party(_) | Command::Certs(_) | Command::Completions(_) | Command::Man(_) => {

@@ -19,7 +19,7 @@ use super::row::HeadRow;
 use super::{Errors, encoding};
 use reference::spec::{Head, HeadPoint, TrainSpec};
 
-/// What is known of a comparison.
+/// The knowledge about the outcome of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// False on both sides.

@@ -7,9 +7,9 @@
 /// All reals from `lo` to `hi`, both included; the ends may be infinite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// Lower end.
+    /// The lower end.
     pub lo: f64,
-    /// Upper end.
+    /// The upper end.
     pub hi: f64,
 }
 
@@ -28,10 +28,10 @@ pub fn down(v: f64) -> f64 {
 }
 
 impl Interval {
-    /// Only zero.
+    /// The interval that holds only zero.
     pub const ZERO: Interval = Interval { lo: 0.0, hi: 0.0 };
 
-    /// Only `v`.
+    /// The interval that holds only `v`.
     pub const fn point(v: f64) -> Self {
         Interval { lo: v, hi: v }
     }

@@ -13,7 +13,7 @@ use ndarray::Array2;
 use reference::spec::ProbePoint;
 use std::collections::BTreeSet;
 
-/// Gathers mismatches.
+/// Gathers the elements in which the tested side and the integer model differ.
 #[derive(Debug)]
 pub struct BitExact<'c> {
     config: &'c Config,

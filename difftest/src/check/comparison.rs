@@ -9,7 +9,7 @@ use reference::fixed::LayerValues;
 use reference::spec::{Head, ProbePoint, TrainSpec};
 use std::collections::BTreeMap;
 
-/// By tensor.
+/// The comparison of every tensor.
 pub type Comparisons = BTreeMap<ProbePoint, Comparison>;
 
 /// Adds a later step.

@@ -12,7 +12,7 @@ use ndarray::Array2;
 use reference::spec::{FixedSpec, ProbePoint, TrainSpec};
 use serde::{Deserialize, Serialize};
 
-/// What became of one side.
+/// The verdict on one side's training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
@@ -40,7 +40,7 @@ pub enum Verdict {
         accuracy: f64,
         /// The share of the most frequent label.
         chance: f64,
-        /// Steps taken.
+        /// The number of steps taken.
         steps: usize,
     },
     /// None of the others, but on so few test rows the accuracy cannot be told from chance.
@@ -185,9 +185,9 @@ impl Verdict {
 pub struct Ending {
     /// Part of the test set that each side classifies correctly.
     pub accuracy: [f64; 3],
-    /// What a side that has learnt nothing gets right.
+    /// The share of the test set that a side gets right which has learnt nothing.
     pub chance: Chance,
-    /// Steps taken.
+    /// The number of steps taken.
     pub steps: usize,
     /// Steps of one pass over the training set.
     pub epoch: usize,

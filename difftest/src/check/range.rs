@@ -9,7 +9,7 @@ use crate::trace::Trace;
 use reference::fixed::Violation;
 use std::collections::BTreeMap;
 
-/// Gathers violations.
+/// Gathers the operands that left their range.
 #[derive(Debug)]
 pub struct Range<'c> {
     config: &'c Config,

@@ -36,7 +36,7 @@ pub fn words<'r>(messages: &[Message], sent: impl Iterator<Item = (PartyId, &'r 
     words
 }
 
-/// What `to` received in both runs.
+/// The words that `to` received in both runs, by sender and protocol.
 pub fn received(to: PartyId, first: &Words, again: &Words) -> Vec<Received> {
     let pair = |(key, words): (&(PartyId, PartyId, &'static str), &Vec<u64>)| Received {
         from: key.0,

@@ -13,9 +13,9 @@ use secure::engine::{Engine, EngineConfig};
 use secure::net::recorded::Transcript;
 use secure::prg::{Seed, fresh_seed};
 
-/// What is trained: the run's own network and batch, so that every truncation has as many pieces, and every product as
-/// many parts, as in the run. Widths are rounded up to multiples of 16 and the batch to multiples of 64, so that packed
-/// messages have no padding, which would be no random bits.
+/// The specification of the experiment: the run's own network and batch, so that every truncation has as many pieces,
+/// and every product as many parts, as in the run. Widths are rounded up to multiples of 16 and the batch to multiples
+/// of 64, so that packed messages have no padding, which would be no random bits.
 pub fn spec(run: &TrainSpec) -> TrainSpec {
     let batch = run.sgd.batch.next_multiple_of(64);
     let widths = run.network.widths.iter().map(|w| w.next_multiple_of(16)).collect();
@@ -30,7 +30,7 @@ pub fn spec(run: &TrainSpec) -> TrainSpec {
 pub struct Rows {
     /// (batch, inputs), scale f.
     pub units: Array2<i64>,
-    /// Classes.
+    /// The class of each row.
     pub labels: Vec<usize>,
 }
 
@@ -66,7 +66,7 @@ impl Randomness {
         Ok(Randomness { dealing: rng.random(), streams: rng.random() })
     }
 
-    /// The same but for the stream that party `receiver` does not hold, which is taken from `other`.
+    /// Takes the stream that party `receiver` does not hold from `other`, and leaves the rest.
     pub fn unknown_to(mut self, receiver: usize, other: &Self) -> Self {
         let lacked = (receiver + 2) % 3;
         self.streams[lacked] = other.streams[lacked];

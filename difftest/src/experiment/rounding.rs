@@ -103,7 +103,7 @@ fn failure(config: &Config, what: &str) -> String {
     parties::failure("rounding", config, what)
 }
 
-/// The verdict.
+/// Trains on fresh parties until there are enough coins, and gives the verdict on them.
 ///
 /// # Errors
 /// A party fails.
@@ -156,7 +156,7 @@ pub fn check(config: &Config, spec: &TrainSpec, parameters: &Parameters) -> Resu
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::config::small as config;
     use rand::{Rng, SeedableRng};
@@ -183,10 +183,20 @@ mod tests {
         classes.outcome(&config(Head::Softmax, Rounding::Probabilistic))
     }
 
+    /// The verdict on coins of their probabilities.
+    pub(crate) fn right_coins() -> Outcome {
+        drawn(40_000, |p| p)
+    }
+
+    /// The verdict on truncations that cut off.
+    pub(crate) fn coins_that_always_round_down() -> Outcome {
+        drawn(4_000, |_| 0.0)
+    }
+
     #[test]
     fn right_coins_pass_and_wrong_ones_do_not() {
-        assert!(drawn(40_000, |p| p).passed);
-        let floors = drawn(4_000, |_| 0.0);
+        assert!(right_coins().passed);
+        let floors = coins_that_always_round_down();
         assert!(floors.failure.unwrap().contains("0 of"), "all floors");
         let fair = drawn(4_000, |_| 0.5);
         assert!(

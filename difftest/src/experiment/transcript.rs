@@ -139,23 +139,44 @@ fn judge(runs: &Runs) -> (String, Option<String>) {
     (summary, wrong)
 }
 
-/// The verdict.
+/// Records training steps on fresh parties, and gives the verdict on their messages.
 ///
 /// # Errors
 /// A party fails.
 pub fn check(config: &Config, spec: &TrainSpec) -> Result<Outcome, Error> {
-    let (summary, wrong) = judge(&Runs::new(spec, config.seed, config.insecure_seed)?);
-    Ok(Outcome::new("transcript", summary, wrong.map(|what| parties::failure("transcript", config, &what))))
+    Ok(outcome(config, &Runs::new(spec, config.seed, config.insecure_seed)?))
+}
+
+fn outcome(config: &Config, runs: &Runs) -> Outcome {
+    let (summary, wrong) = judge(runs);
+    Outcome::new("transcript", summary, wrong.map(|what| parties::failure("transcript", config, &what)))
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::config::small as config;
     use reference::spec::{Head, Rounding};
 
     fn runs(head: Head, rounding: Rounding) -> Runs {
         Runs::new(&parties::spec(&config(head, rounding).spec), 3, None).unwrap()
+    }
+
+    /// The verdict on messages as the parties send them.
+    pub(crate) fn a_right_run() -> Outcome {
+        outcome(&config(Head::ReluGrad, Rounding::Nearest), &runs(Head::ReluGrad, Rounding::Nearest))
+    }
+
+    /// The verdict on messages of which one bit is the same whatever the randomness.
+    pub(crate) fn a_run_with_a_bit_that_is_never_masked() -> Outcome {
+        outcome(&config(Head::ReluGrad, Rounding::Nearest), &with_a_bare_bit(runs(Head::ReluGrad, Rounding::Nearest)))
+    }
+
+    /// Clears bit 40 of every word that is sent.
+    fn with_a_bare_bit(mut runs: Runs) -> Runs {
+        let bare = |run: &mut Run| run.messages.iter_mut().flat_map(|m| &mut m.words).for_each(|w| *w &= !(1 << 40));
+        std::iter::once(&mut runs.first).chain(&mut runs.again).for_each(bare);
+        runs
     }
 
     #[test]
@@ -190,10 +211,7 @@ mod tests {
         extra.again[2].sent.pop();
         assert!(leak(&extra).contains("on another"));
 
-        let mut clear = fresh();
-        let bit = |run: &mut Run| run.messages.iter_mut().flat_map(|m| &mut m.words).for_each(|w| *w &= !(1 << 40));
-        std::iter::once(&mut clear.first).chain(&mut clear.again).for_each(bit);
-        assert!(leak(&clear).contains("bit 40 changes"));
+        assert!(leak(&with_a_bare_bit(fresh())).contains("bit 40 changes"));
 
         let mut repeated = fresh();
         repeated.other.messages[9].words = repeated.first.messages[9].words.clone();

@@ -46,7 +46,7 @@ use std::collections::BTreeMap;
 pub enum Cause {
     /// Constants and data in fixed point.
     Encoding,
-    /// Truncations.
+    /// The rounding of truncations.
     Rounding,
     /// Algorithms in place of exp and 1/s.
     Approximation,
@@ -81,7 +81,7 @@ impl Cause {
 pub struct Sums {
     /// With signs: divided by the elements it is the bias.
     pub sum: f64,
-    /// Of magnitudes.
+    /// The sum of magnitudes, real.
     pub magnitude: f64,
     /// The largest magnitude.
     pub largest: f64,
@@ -102,7 +102,7 @@ impl Sums {
 /// The differences of one tensor by cause, over one step or, merged, over many. Real.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct TensorBudget {
-    /// Elements booked.
+    /// The number of elements booked.
     pub elements: u64,
     /// secure - f64.
     pub total: Sums,

@@ -31,7 +31,7 @@ pub struct Layer {
 /// A mean loss, real; `None` where it is infinite or not a number.
 pub type Loss = Option<f64>;
 
-/// One side. What it does not show is `None`.
+/// The health of one side's training. A value that the side does not show is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Health {
     /// `real`, `integer` or `secure`.

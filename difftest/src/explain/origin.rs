@@ -11,7 +11,7 @@ use reference::spec::{HeadPoint, ProbePoint};
 /// The operands of one truncation on the secure side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Truncated {
-    /// Its name.
+    /// The name of the truncation in the arithmetic.
     pub name: String,
     /// V of every element, modulo 2^64.
     pub operands: Vec<i64>,
@@ -20,13 +20,13 @@ pub struct Truncated {
 /// A truncation whose operands differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirstDifference {
-    /// Its name.
+    /// The name of the truncation in the arithmetic.
     pub name: String,
     /// Flat index of the first operand that differs.
     pub index: usize,
-    /// What the integer model truncates there.
+    /// The operand that the integer model truncates there.
     pub integer: i64,
-    /// What secure truncates there.
+    /// The operand that the secure side truncates there.
     pub secure: i64,
 }
 

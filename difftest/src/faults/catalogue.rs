@@ -48,7 +48,7 @@ impl AnyFault {
         }
     }
 
-    /// What goes wrong, in one line.
+    /// The mistake that the fault makes, in one line.
     pub const fn description(self) -> &'static str {
         match self {
             AnyFault::Engine(f) => f.description(),
@@ -56,7 +56,7 @@ impl AnyFault {
         }
     }
 
-    /// The cause that the battery should name.
+    /// The cause that the suite should name.
     pub const fn cause(self) -> Cause {
         match self {
             AnyFault::Engine(f) => cause(f),
@@ -65,7 +65,7 @@ impl AnyFault {
     }
 }
 
-/// The cause that the battery should name for a fault of the engine.
+/// The cause that the suite should name for a fault of the engine.
 pub const fn cause(fault: Fault) -> Cause {
     use Fault::*;
     match fault {

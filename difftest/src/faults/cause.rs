@@ -1,4 +1,4 @@
-//! What kind of mistake a difference looks like, from the difference alone.
+//! The kind of mistake that a difference looks like, judged from the difference alone.
 use crate::explain::cause::Cause;
 
 /// How the elements of a result are to be read.
@@ -14,16 +14,16 @@ pub enum Evidence {
     Function(Vec<i64>),
     /// Decisions about one distance for each element: 0 is at the threshold.
     Threshold(Vec<i64>),
-    /// What is special about each row.
+    /// The special case that each row is, if it is one.
     Rows(Vec<Row>),
     /// A function that a constant added to a row leaves unchanged, at one of few heights for each row.
     Heights(Vec<i64>),
 }
 
-/// What is special about a row of logits.
+/// The special case that a row of logits is, if it is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Row {
-    /// Nothing.
+    /// No special case.
     Plain,
     /// A logit is exactly at a threshold, tied, or none is positive.
     Edge,
@@ -31,7 +31,7 @@ pub enum Row {
     Beside,
 }
 
-/// Reads the differences between the secure result and the model's:
+/// Infers the cause from the differences between the secure result and the model's.
 ///
 /// * rounding: a truncation is one unit off;
 /// * range: a truncation is off by a multiple of 2^(64 - s), or operands of large magnitude, or rows outside an

@@ -5,7 +5,7 @@
 //! of the integer model before any party starts ([`forecast`]), and decides what is demanded of the checks: in range
 //! nothing may be found; out of range `range` has to fail, and nothing else may.
 
-use super::lab::Finding;
+use super::harness::Finding;
 use super::training::failures;
 use crate::count::counted;
 use crate::error::Error;

@@ -14,10 +14,10 @@ use secure::fault::Fault;
 use std::fmt::Write;
 use std::path::Path;
 
-/// What the files of one fault said.
+/// One fault, and the verdict on the files that were written with it.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// The fault.
+    /// The planted fault.
     pub fault: Fault,
     /// The first trace that shows it, its first failing operation and the cause named there.
     pub found: Option<(String, String, String)>,

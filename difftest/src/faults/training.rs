@@ -1,6 +1,6 @@
 //! Faults seen from training: lock-step as users run it, on a small network, and an epoch without probes.
 
-use super::lab::Finding;
+use super::harness::Finding;
 use crate::config::Config;
 use crate::error::Error;
 use crate::explain::cause::Cause;
@@ -66,7 +66,8 @@ pub(super) fn failures(spec: TrainSpec, steps: usize, seed: u64, data: &Dataset)
     })
 }
 
-/// What ordinary training says about a fault: every head and rounding for up to `steps` steps, until a check fails.
+/// Trains every head and rounding in lock-step for up to `steps` steps each, until a check fails: the finding of
+/// ordinary training about a planted fault.
 ///
 /// # Errors
 /// A harness that cannot run.

@@ -16,16 +16,16 @@ pub enum Truncations {
 /// Least and largest error in units; whether the ends are excluded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Allowed {
-    /// Least.
+    /// The least error that is allowed.
     pub low: f64,
-    /// Largest.
+    /// The largest error that is allowed.
     pub high: f64,
     /// Whether an error of exactly -1 or 1 truncation is a fault already: a probabilistic truncation never moves an
     /// exact multiple.
     pub open: bool,
     /// Whether the least error itself is a fault, because halves go up.
     pub ties_up: bool,
-    /// Truncations counted.
+    /// The number of truncations counted.
     pub count: usize,
 }
 

@@ -13,27 +13,27 @@ pub const UNKNOWN: &str = "unknown";
 /// A cause with its evidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cause {
-    /// Its name.
+    /// The name of the cause in reports.
     pub name: &'static str,
-    /// What was seen, in numbers.
+    /// The evidence, in numbers.
     pub evidence: String,
     /// Failing elements that it explains.
     pub explained: usize,
-    /// Failing elements.
+    /// The number of failing elements.
     pub failing: usize,
 }
 
 /// A failure that is to be explained.
 pub struct Case<'c> {
-    /// The errors.
+    /// The tensor with its errors.
     pub judged: &'c Judged,
     /// The step that it happened in.
     pub view: &'c View<'c>,
     /// The trace's header.
     pub header: &'c Header,
-    /// What the coins say, where there are coins.
+    /// The statistics of the coins, where there are coins.
     pub coins: Option<Coins>,
-    /// What the operation gives under its own mistakes.
+    /// The values that the operation gives under its own mistakes.
     pub alternatives: &'c [Alternative],
 }
 

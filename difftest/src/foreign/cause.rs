@@ -1,5 +1,5 @@
-//! What explains a failure. Each cause is one file, says what it saw in numbers, and is named only if it explains the
-//! elements that fail.
+//! The causes that may explain a failure. Each is one file, says what it saw in numbers, and is named only if it
+//! explains the elements that fail.
 
 pub mod alternative;
 pub mod bias;

@@ -12,7 +12,7 @@ pub const FALSE_ALARM: f64 = -50.0;
 /// The most coins of a tensor that are tested.
 const MOST: usize = 1 << 17;
 
-/// What the coins of one tensor say.
+/// The statistics of the coins of one tensor.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Coins {
     /// Coins that could go either way.

@@ -16,7 +16,7 @@ use crate::check::Outcome as Check;
 use crate::trace::header::{Header, Numbers, TraceRounding};
 use serde::Serialize;
 
-/// What a comparison starts from.
+/// The parameters that a comparison starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Span {
@@ -29,11 +29,11 @@ pub enum Span {
 /// One tensor over all steps.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// What the comparison starts from.
+    /// The parameters that the comparison starts from.
     pub span: Span,
-    /// Its name.
+    /// The name of the tensor.
     pub tensor: String,
-    /// Elements compared.
+    /// The number of elements compared.
     pub elements: u64,
     /// Elements of them that had a bound.
     pub bounded: u64,

@@ -29,7 +29,7 @@ pub enum Exact {
 pub struct Expected {
     /// Rows and columns.
     pub dim: (usize, usize),
-    /// The results.
+    /// The exact results.
     pub exact: Exact,
     /// The sum of the magnitudes of the terms, real; empty for integers.
     pub magnitude: Vec<f64>,

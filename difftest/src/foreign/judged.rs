@@ -25,13 +25,13 @@ pub struct Judged {
     pub operation: &'static str,
     /// Its name in the trace, after `step/N/`.
     pub tensor: String,
-    /// The step.
+    /// The number of the step, from 0.
     pub step: usize,
     /// Rows and columns.
     pub dim: (usize, usize),
-    /// What the engine has, real.
+    /// The values of the engine, real.
     pub output: Vec<f64>,
-    /// What it should be before rounding, real.
+    /// The values that it should have before rounding, real.
     pub expected: Vec<f64>,
     /// (output - expected) in units.
     pub error: Vec<f64>,
@@ -41,9 +41,9 @@ pub struct Judged {
     pub high: Vec<f64>,
     /// The part that a truncation cuts off, in [0, 1) of a unit; empty where it is not known exactly.
     pub fraction: Vec<f64>,
-    /// Elements outside.
+    /// The flat indices of the elements outside.
     pub outside: Vec<usize>,
-    /// What a unit is, real.
+    /// The value of one unit, real.
     pub unit: f64,
     /// Truncations an element.
     pub truncations: usize,

@@ -13,7 +13,7 @@ pub enum Number {
         /// Their scale in bits.
         scale: u32,
     },
-    /// Reals.
+    /// Real numbers, as floats.
     Reals {
         /// The reals.
         v: Array2<f64>,

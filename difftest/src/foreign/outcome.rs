@@ -1,12 +1,12 @@
-//! What an operation is asked and what it answers.
+//! The trait of operations: what each is asked, and what it answers.
 
 use super::judged::Judged;
 use super::view::View;
 
-/// What an operation says about one tensor of one step.
+/// The answer of an operation about one tensor of one step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// Compared.
+    /// The tensor was compared.
     Compared(Box<Judged>),
     /// The trace lacks something.
     Missing {
@@ -28,24 +28,24 @@ impl Outcome {
 pub struct Alternative {
     /// The cause in the words of the report.
     pub cause: &'static str,
-    /// What the mistake is.
+    /// The mistake, in words.
     pub what: String,
-    /// What the operation gives with it, real and before rounding, row-major.
+    /// The values that the operation gives with it, real and before rounding, row-major.
     pub values: Vec<f64>,
 }
 
-/// One operation.
+/// One operation of a training step, and how it is judged.
 pub trait Operation: Sync {
     /// Its name in reports.
     fn name(&self) -> &'static str;
 
-    /// What is judged, and from what: one line for `difftest check --list`.
+    /// The subject of the judgement and its operands: one line for `difftest check --list`.
     fn what(&self) -> &'static str;
 
     /// Its tensors of one step.
     fn judge(&self, view: &View) -> Vec<Outcome>;
 
-    /// What `tensor` would be under the mistakes that are particular to this operation.
+    /// The values that `tensor` would have under the mistakes that are particular to this operation.
     fn alternatives(&self, _view: &View, _tensor: &str) -> Vec<Alternative> {
         Vec::new()
     }

@@ -46,7 +46,7 @@ pub struct Range {
     pub from: f64,
     /// Values up to this size, real.
     pub to: f64,
-    /// Elements.
+    /// The number of elements.
     pub elements: u64,
     /// Largest error, units.
     pub max_error_units: f64,
@@ -54,20 +54,20 @@ pub struct Range {
     pub mean_error_units: f64,
 }
 
-/// What was found about one tensor, over all steps.
+/// The verdict on one tensor, over all steps.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// The operation that makes it.
     pub operation: &'static str,
-    /// Its name.
+    /// The name of the tensor.
     pub tensor: String,
     /// `PASS`, `FAIL`, `OPEN` or `MEASURED`.
     pub verdict: &'static str,
-    /// Steps compared.
+    /// The number of steps compared.
     pub steps: u64,
-    /// Elements compared.
+    /// The number of elements compared.
     pub elements: u64,
-    /// Elements outside.
+    /// The number of elements outside.
     pub outside: u64,
     /// Largest error, units.
     pub max_error_units: f64,
@@ -81,9 +81,9 @@ pub struct Row {
     pub first_step: Option<usize>,
     /// The first element outside.
     pub first: Option<First>,
-    /// Why.
+    /// The causes that were named.
     pub causes: Vec<Cause>,
-    /// What the trace lacks, of an open row.
+    /// The tensors that the trace lacks, of an open row.
     pub lacks: Vec<String>,
     /// Errors by the size of the exact value, of a measured function.
     pub ranges: Vec<Range>,

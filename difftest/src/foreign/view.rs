@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub struct View<'t> {
     /// The trace's header.
     pub header: &'t Header,
-    /// The step.
+    /// The number of the step, from 0.
     pub step: usize,
     /// Rows of the batch; 0 if no tensor tells.
     pub rows: usize,

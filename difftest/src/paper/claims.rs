@@ -52,7 +52,7 @@ pub fn judge(finished: &Finished, table2: &[table2::Row]) -> Vec<Claim> {
     claims.push(time::rounding_cost(&e));
     claims.push(decline::late_decline(&e));
     claims.push(decline::velocity_bits(&e));
-    claims.extend([depth::third_layer(&e), depth::plaintext_third_layer(&e)]);
+    claims.extend([depth::third_layer(&e), depth::real_third_layer(&e)]);
     claims.extend([2, 3].map(|layers| depth::long_run(&e, layers)));
     claims.extend(needs::claims(table2));
     claims

@@ -8,10 +8,11 @@
 //! that the difference of our mean of n seeds and its figure has the standard error sqrt(s^2 / n + s^2 + 0.1^2 / 12) if
 //! both do the same. Twice that is the limit. The test rows are the same, and are no source of difference.
 
-use super::cell::{Cell, Side, layers_of};
+use super::cell::{Cell, Side};
 use super::seconds::{Seconds, Source};
 use super::table1::{CHECKPOINTS, Checkpoints, Last, rows};
 use super::time_cell::{Configuration, TimeCell};
+use super::wording::layers_of;
 use fixtures::paper::Table1Row;
 use reference::spec::{Head, Rounding};
 use serde::Serialize;
@@ -19,7 +20,7 @@ use serde::Serialize;
 /// A mean over seeds, percent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Mean {
-    /// The mean.
+    /// The mean of the seeds.
     pub mean: f64,
     /// Standard deviation of a run, as far as the seeds tell; null for one seed.
     pub deviation: Option<f64>,
@@ -28,9 +29,9 @@ pub struct Mean {
 /// A configuration of the paper, with ours.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
-    /// Dense layers.
+    /// The number of dense layers.
     pub layers: usize,
-    /// Rounding.
+    /// The rounding of truncations.
     pub rounding: Rounding,
     /// Head; the paper's ReLU probability is both `relu-prob`, the formula, and `relu-prob-cut`, the published code.
     pub head: Head,
@@ -54,7 +55,7 @@ pub struct Compared {
     pub paper_diverges: bool,
     /// The end of a run that is no checkpoint.
     pub last: Option<Last>,
-    /// What happened at each learning rate, secure side or else the integer side.
+    /// The outcome at each learning rate, of the secure side or else of the integer side.
     pub happened: String,
     /// One sentence on differences that chance does not explain.
     pub explanation: Option<String>,

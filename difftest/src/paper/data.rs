@@ -1,4 +1,4 @@
-//! What all cells train and are tested on.
+//! The data that all cells train and are tested on.
 
 use crate::chance::Chance;
 use crate::generate;
@@ -38,7 +38,7 @@ impl Data {
         }
     }
 
-    /// Both splits.
+    /// Both splits, training and test set.
     pub fn all(&self) -> &Dataset {
         &self.all
     }
@@ -73,7 +73,7 @@ impl Data {
         self.classes
     }
 
-    /// What accuracy on the test rows means for a side that has learnt nothing.
+    /// The share of the test rows that a side gets right which has learnt nothing.
     pub fn chance(&self) -> Chance {
         Chance::of(self.test.labels.iter().copied())
     }

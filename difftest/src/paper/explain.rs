@@ -3,10 +3,11 @@
 //!
 //! A sentence says what an experiment of this project shows, or that the cause is not known; it never guesses.
 
-use super::cell::{Cell, short};
+use super::cell::Cell;
 use super::claims::divergence::{Found, Reading, found, seeds};
 use super::compared::{Compared, compare, pooled};
 use super::time_cell::TimeCell;
+use super::wording::short;
 use crate::count::counted;
 use reference::spec::Head;
 

@@ -10,20 +10,20 @@ use reference::spec::{Head, Rounding};
 use std::collections::HashSet;
 use std::sync::Mutex;
 
-/// What is varied. Every list in the order in which cells run.
+/// The grid of cells: every dimension that is varied, with its values in the order in which cells run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grid {
-    /// Who trains.
+    /// The sides that train.
     pub sides: Vec<Side>,
-    /// Depths.
+    /// The depths of the networks, in dense layers.
     pub layers: Vec<usize>,
-    /// Heads.
+    /// The output heads.
     pub heads: Vec<Head>,
     /// Whether relu-grad is trained in the order of the published code as well, by the integer side.
     pub published: bool,
     /// Roundings; cells in real numbers have none and occur once.
     pub roundings: Vec<Rounding>,
-    /// Seeds.
+    /// The seeds, each a training of its own.
     pub seeds: Vec<u64>,
     /// Epochs of an attempt.
     pub epochs: usize,
@@ -172,7 +172,7 @@ pub fn run(
 
 #[cfg(test)]
 mod tests {
-    use super::super::cell::tests::setup;
+    use super::super::cell::setup::tests::setup;
     use super::*;
 
     fn grid() -> Grid {

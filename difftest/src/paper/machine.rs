@@ -5,7 +5,7 @@ use crate::provenance;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What timings depend on.
+/// The machine that timings depend on: processor, number of cores, and kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// Name of the processor; empty if it is not known.
@@ -18,7 +18,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// This one.
+    /// The machine that this program runs on.
     pub fn here() -> Self {
         Machine {
             processor: provenance::processor().unwrap_or_default(),
@@ -40,7 +40,7 @@ pub fn program() -> String {
     format!("difftest {}", provenance::version())
 }
 
-/// What stands for it in a file that does not say.
+/// The text that stands for a machine in a file that does not name one.
 pub fn unrecorded() -> String {
     "not recorded".into()
 }

@@ -1,5 +1,5 @@
-//! What is seen of one attempt, epoch by epoch: from the traces of a plaintext side, or from the opened weights of the
-//! secure side.
+//! The observations of one attempt, epoch by epoch: from the traces of the real or integer side, or from the opened
+//! weights of the secure side.
 
 use super::cell::{Epoch, Id, Side};
 use crate::check::divergence::Evidence;
@@ -13,7 +13,7 @@ use reference::fixed::LayerValues;
 use reference::spec::{FixedSpec, ProbePoint, TrainSpec};
 use std::collections::BTreeMap;
 
-/// What an attempt showed so far.
+/// The observations of an attempt so far.
 #[derive(Debug)]
 pub struct Observed {
     side: Side,

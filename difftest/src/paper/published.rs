@@ -1,4 +1,4 @@
-//! What the paper's published code does where it differs from the paper's formulas.
+//! The paper's published code, where it differs from the paper's formulas.
 //!
 //! Source: the repository csiro-mlai/mnist-mpc, whose first release builds MP-SPDZ at commit 15d179a1 (November 2020);
 //! `Compiler/ml.py` there. Since July 2021 it builds commit 99c0549e, whose limit is 1.2 instead of

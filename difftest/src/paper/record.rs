@@ -7,16 +7,17 @@ use super::cell::{self, Attempt, Cell, Cost, Epoch, Id, MAX_BYTES, SCHEMA, Setup
 use super::finished::Finished;
 use super::machine::{self, Machine};
 use super::result;
-use super::time_cell::{self, Pair, TimeCell};
+use super::time_cell::{self, TimeCell};
 use crate::check::divergence::Verdict;
 use crate::error::{Error, FileKind, Malformed};
 use crate::input;
+use crate::timing;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The file.
+/// The file in which a folder of cells is recorded as one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
@@ -38,7 +39,7 @@ struct Timed {
     /// Place in `machines`.
     machine: usize,
     program: String,
-    epochs: Vec<Pair>,
+    epochs: Vec<timing::Epoch>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! What an evaluation found: tables, claims and curves, from finished cells only; as text, JSON and CSV.
+//! The findings of an evaluation: tables, claims and curves, from finished cells only; as text, JSON and CSV.
 
 use super::cell::{Cell, Epoch, Nearness, Setup, Side};
 use super::claims::{self, Claim};
@@ -17,9 +17,9 @@ pub const SCHEMA: u32 = 2;
 /// One epoch of one attempt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Point {
-    /// Which cell.
+    /// The text of the cell's identity.
     pub cell: String,
-    /// From 1.
+    /// The number, counted from 1.
     pub attempt: usize,
     /// Of the attempt.
     pub learning_rate: f64,
@@ -33,9 +33,9 @@ pub struct Point {
     pub loss: Option<f64>,
     /// Training rows with an infinite loss.
     pub infinite_losses: Option<usize>,
-    /// Largest |logit|.
+    /// The largest |logit|, real.
     pub largest_logit: Option<f64>,
-    /// Largest |weight|.
+    /// The largest |weight|, real.
     pub largest_weight: Option<f64>,
     /// Largest |gradient| of the head.
     pub largest_gradient: Option<f64>,
@@ -50,7 +50,7 @@ pub struct Drift {
     pub cell: String,
     /// The cell in real numbers of the same configuration.
     pub with: String,
-    /// From 1.
+    /// The number, counted from 1.
     pub epoch: usize,
     /// Estimated root mean square of the differences of all weights, real; relative standard error 6 %.
     pub weights: f64,
@@ -62,21 +62,21 @@ pub struct Drift {
 /// epoch; first attempts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Near {
-    /// Which cell.
+    /// The text of the cell's identity.
     pub cell: String,
-    /// From 1.
+    /// The number, counted from 1.
     pub epoch: usize,
-    /// Which tensor.
+    /// The name of the tensor.
     pub tensor: String,
     /// The numbers, units of 2^-f.
     #[serde(flatten)]
     pub nearness: Nearness,
 }
 
-/// Everything.
+/// Everything that an evaluation found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Findings {
-    /// [`SCHEMA`].
+    /// The version of the JSON, [`SCHEMA`].
     pub schema: u32,
     /// Name and version of the program that made the report; each cell has that of the program that trained it.
     pub program: String,
@@ -84,7 +84,7 @@ pub struct Findings {
     pub setup: Setup,
     /// Where cells ran, each once.
     pub machines: Vec<Machine>,
-    /// Finished cells.
+    /// The texts of the finished cells.
     pub cells: Vec<String>,
     /// Configurations timed by themselves.
     pub times: Vec<String>,
@@ -92,24 +92,24 @@ pub struct Findings {
     pub table1: Vec<Compared>,
     /// Table 1 by side, with what happened at each learning rate.
     pub sides: Vec<table1::Row>,
-    /// Table 2.
+    /// The rows of table 2.
     pub table2: Vec<table2::Row>,
-    /// The claims.
+    /// The claims with their verdicts.
     pub claims: Vec<Claim>,
-    /// Every epoch.
+    /// The points of the curves, one an epoch.
     pub curves: Vec<Point>,
     /// Secure and integer against real numbers, first attempts.
     pub drift: Vec<Drift>,
     /// Error against its bound of each integer cell.
     pub nearness: Vec<Near>,
-    /// What a training step of each secure cell sent, by protocol.
+    /// The messages and bytes of a training step of each secure cell, by protocol.
     pub protocols: Vec<Protocol>,
 }
 
 /// A protocol's share of a training step of one cell, all parties.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Protocol {
-    /// Which cell.
+    /// The text of the cell's identity.
     pub cell: String,
     /// Name of the protocol; `all` for the whole step.
     pub protocol: String,

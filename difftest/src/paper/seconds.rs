@@ -1,8 +1,9 @@
 //! The seconds of an epoch of a secure configuration, and where they come from: its timing cell if that is clean, or
 //! else its training cells; of a configuration without training cells, the timing cell whatever it is like.
 
-use super::cell::{Cell, Untimed, mean_and_error};
+use super::cell::{Cell, Untimed};
 use super::machine::Machine;
+use super::standard_error::mean_and_error;
 use super::table1::{Measured, rows};
 use super::time_cell::{Configuration, TimeCell};
 use serde::Serialize;

@@ -12,7 +12,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The folder.
+/// The folder that holds the finished cells, one file each.
 #[derive(Debug, Clone)]
 pub struct Store {
     dir: PathBuf,
@@ -116,7 +116,7 @@ impl Store {
     /// A file that is no such cell, or one of another setup than `setup`.
     pub fn load(&self, id: &Id, setup: &Setup) -> Result<Option<Cell>, Error> {
         let path = self.path(id);
-        let path = if absent(&path) { self.path_named(&cell::first_version(id)) } else { path };
+        let path = if absent(&path) { self.path_named(&cell::id::first_version(id)) } else { path };
         if absent(&path) {
             return Ok(None);
         }

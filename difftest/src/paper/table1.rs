@@ -1,7 +1,9 @@
 //! Table 1 side by side: seconds of an epoch, test accuracy after 5, 10, 15 and 20 epochs, and what happened at each
 //! learning rate. [`super::compared`] sets it beside the paper's.
 
-use super::cell::{Cell, RATE_UNIT, Side, binomial_error, layers_of, mean_and_error, short};
+use super::cell::{Cell, RATE_UNIT, Side};
+use super::standard_error::{binomial_error, mean_and_error};
+use super::wording::{layers_of, short};
 use crate::check::divergence::Verdict;
 use crate::count::counted;
 use crate::statistics::median;
@@ -11,18 +13,18 @@ use serde::Serialize;
 /// A value and its standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Measured {
-    /// The value.
+    /// The value itself.
     pub value: f64,
     /// Its standard error.
     pub error: f64,
 }
 
-/// What happened at one learning rate.
+/// The outcome of training at one learning rate.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rate {
     /// Of which cell.
     pub cell: String,
-    /// The rate.
+    /// The learning rate, real.
     pub learning_rate: f64,
     /// Epochs it lasted.
     pub epochs: usize,
@@ -61,7 +63,7 @@ pub struct Checkpoints<T> {
 pub const CHECKPOINTS: [usize; 4] = [5, 10, 15, 20];
 
 impl<T: Copy> Checkpoints<T> {
-    /// In order.
+    /// The four values in the order of the table.
     pub fn all(self) -> [T; 4] {
         [self.after_5, self.after_10, self.after_15, self.after_20]
     }
@@ -80,7 +82,7 @@ impl<T: Copy> Checkpoints<T> {
 /// Where a run shorter than the last checkpoint ended.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Last {
-    /// Epochs.
+    /// The number of epochs.
     pub epoch: usize,
     /// Test accuracy there, percent, the mean of the seeds.
     pub accuracy: f64,
@@ -89,11 +91,11 @@ pub struct Last {
 /// One row: the cells that differ in their seed only.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// Who trained.
+    /// The side that trained.
     pub side: Side,
-    /// Dense layers.
+    /// The number of dense layers.
     pub layers: usize,
-    /// Rounding.
+    /// The rounding of truncations; none for real numbers.
     pub rounding: Option<Rounding>,
     /// Name of the head, `relu-grad-code` for the published code's order.
     pub head: String,
@@ -103,7 +105,7 @@ pub struct Row {
     pub rate_units: Option<u32>,
     /// Epochs of an attempt.
     pub epochs: usize,
-    /// Cells.
+    /// The number of cells, one a seed.
     pub seeds: usize,
     /// Seconds of training in an epoch.
     pub seconds_per_epoch: Option<Measured>,
@@ -122,9 +124,9 @@ pub struct Row {
     pub last: Option<Last>,
     /// Whether every seed trained at some rate.
     pub trained: bool,
-    /// The same in words, with the rate.
+    /// The outcome in words, with the rate.
     pub outcome: String,
-    /// What happened at each rate, in order, with the first step of a cause; seeds apart.
+    /// The outcome at each rate, in order, with the first step of a cause; seeds apart.
     pub happened: String,
     /// The machines it ran on.
     pub machine: String,

@@ -16,38 +16,39 @@ use rand_chacha::ChaCha12Rng;
 use reference::f64::RealHead;
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 use secure::engine::{EngineConfig, LayerUnits, ParameterUnits};
+use secure::step::Step;
 use serde::Serialize;
 
 /// The paper's entries for a head. Its ReLU probability is both `relu-prob`, the formula, and `relu-prob-cut`, the
 /// code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Printed {
-    /// Uses comparisons.
+    /// Whether the head uses comparisons.
     pub comparison: bool,
-    /// Uses division.
+    /// Whether the head uses division.
     pub division: bool,
-    /// Uses the exponential.
+    /// Whether the head uses the exponential.
     pub exponential: bool,
-    /// Is differentiable.
+    /// Whether the head is differentiable.
     pub differentiable: bool,
-    /// Is the gradient of a known loss.
+    /// Whether the head is the gradient of a known loss.
     pub known_loss: bool,
 }
 
-/// One head.
+/// The row of one head.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// The head.
     pub head: Head,
-    /// Uses comparisons.
+    /// Whether the head uses comparisons.
     pub comparison: bool,
-    /// Uses division.
+    /// Whether the head uses division.
     pub division: bool,
-    /// Uses the exponential.
+    /// Whether the head uses the exponential.
     pub exponential: bool,
-    /// Is differentiable.
+    /// Whether the head is differentiable.
     pub differentiable: bool,
-    /// Is the gradient of a known loss.
+    /// Whether the head is the gradient of a known loss.
     pub known_loss: bool,
     /// Rounds of the recorded step.
     pub rounds: u64,
@@ -59,7 +60,7 @@ pub struct Row {
     pub slope_jump: f64,
     /// Largest difference between two mirrored elements of the Jacobian.
     pub asymmetry: f64,
-    /// The same with a logit in (0, eps].
+    /// The largest asymmetry of the Jacobian at points with a logit in (0, eps].
     pub asymmetry_below_eps: f64,
     /// Largest difference between gradient and differences of the loss; null if no loss is stated.
     pub loss_error: Option<f64>,
@@ -74,7 +75,7 @@ const EPSILON: f64 = 0.1;
 /// this.
 const AGREE: f64 = 1e-3;
 
-/// All heads.
+/// The rows of all heads, measured.
 ///
 /// # Errors
 /// The three parties cannot be started.
@@ -102,7 +103,7 @@ fn row(head: Head) -> Result<Row, Error> {
     engine.load(&ParameterUnits { layers: vec![layer] })?;
     let step = engine.step(&[0; BATCH], &[0; BATCH])?;
     let truncates = |part: &str| step.rounding.iter().any(|r| r.name.starts_with(part));
-    let compared = step.spent.by_step.get("adder").map_or(0, |s| s.bytes);
+    let compared = step.spent.by_step.get(&Step::Adder).map_or(0, |s| s.bytes);
 
     let (slope_jump, asymmetry) = (slope_jump(head), asymmetry(head, false));
     let loss_error = head.has_loss().then(|| loss_error(head));

@@ -6,13 +6,14 @@
 //!
 //! *Clean.* At least [`LEAST_COUNTED`] pairs count, and other work took at most a tenth of a core meanwhile.
 
-use super::cell::{Id, Setup, Side, Untimed, median_and_error};
+use super::cell::{Id, Setup, Side, Untimed};
 use super::data::Data;
 use super::machine::{self, Machine};
+use super::standard_error::median_and_error;
 use crate::error::Error;
 use crate::provenance::Provenance;
 use crate::statistics::median;
-use crate::timing::{self, OTHER_WORK, Timing, Took};
+use crate::timing::{self, Epoch, OTHER_WORK, Timing};
 use reference::spec::{Head, Rounding};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -24,7 +25,7 @@ pub const SCHEMA: u32 = 1;
 /// Counted pairs of epochs that a clean timing cell has.
 pub const LEAST_COUNTED: usize = 3;
 
-/// What a timing cell is of. Its text, `softmax-l2-prob`, names its file.
+/// The configuration that a timing cell is of. Its text, `softmax-l2-prob`, names its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Configuration {
     /// Output head.
@@ -68,38 +69,28 @@ impl FromStr for Configuration {
     }
 }
 
-/// One epoch of each side, in turn.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Pair {
-    /// The three parties' epoch.
-    pub secure: Took,
-    /// The same epoch in real numbers.
-    pub real: Took,
-}
-
 /// A finished timing cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimeCell {
-    /// [`SCHEMA`].
+    /// The version of the file, [`SCHEMA`].
     pub schema: u32,
     /// The text of its [`Configuration`].
     pub configuration: String,
     /// How it was trained, in common with the cells beside it.
     pub setup: Setup,
     /// Every pair of epochs, the one that warms up first. At least two.
-    pub epochs: Vec<Pair>,
+    pub epochs: Vec<Epoch>,
     /// When it was finished, UTC, as RFC 3339 writes it.
     pub date: String,
-    /// Where.
+    /// The machine that it was timed on.
     pub machine: Machine,
     /// Name and version of the program that timed it.
     pub program: String,
 }
 
 impl TimeCell {
-    /// What it is of, or why that is not known.
+    /// The configuration that it is of, or why that is not known.
     ///
     /// # Errors
     /// A text that names no configuration.
@@ -124,7 +115,7 @@ impl TimeCell {
     }
 
     /// The pairs of epochs that count.
-    pub fn counted(&self) -> &[Pair] {
+    pub fn counted(&self) -> &[Epoch] {
         self.epochs.get(1..).unwrap_or_default()
     }
 
@@ -182,7 +173,6 @@ pub fn run(
     let spec = setup.spec(&configuration.id(seed, counted), setup.learning_rate)?;
     let timing = Timing { spec, epochs: counted + 1, steps: None, seed, links: Vec::new() };
     let epochs = timing::epochs(&timing, data.all(), tell)?;
-    let epochs = epochs.into_iter().map(|e| Pair { secure: e.secure, real: e.plaintext }).collect();
     Ok(TimeCell {
         schema: SCHEMA,
         configuration: configuration.to_string(),
@@ -197,11 +187,12 @@ pub fn run(
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::timing::Took;
 
     /// A timing cell on a quiet machine, with this many seconds an epoch, ten times those of real numbers.
     pub(crate) fn timed(configuration: &str, seconds: f64) -> TimeCell {
         let took = |wall: f64| Took { wall, processor: Some(2.0 * wall), others: Some(0.01) };
-        let pair = |wall: f64| Pair { secure: took(wall), real: took(wall / 10.0) };
+        let pair = |wall: f64| Epoch { secure: took(wall), real: took(wall / 10.0) };
         TimeCell {
             schema: SCHEMA,
             configuration: configuration.into(),

@@ -21,10 +21,10 @@ use std::collections::BTreeMap;
 /// Epochs of a secure attempt that real numbers repeat in turn for its time.
 pub const PAIRED: usize = 5;
 
-/// What a cell tells while it runs.
+/// An event that a cell tells of while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// Steps done.
+    /// So many steps are done.
     Done(usize),
     /// An attempt ended with this many steps to go.
     Skipped(usize),
@@ -137,7 +137,7 @@ fn add(cost: &mut Cost, more: &Cost) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cell::tests::setup;
+    use super::super::cell::setup::tests::setup;
     use super::super::sketch::{WIDTH, distance};
     use super::*;
     use crate::check::divergence::Verdict;

@@ -7,6 +7,7 @@ use super::observed::{Observed, shown};
 use super::{nearness, published};
 use crate::error::Error;
 use crate::generate;
+use crate::parties::{Processes, processes};
 use crate::run::free::Free;
 use crate::side::integer::Integer;
 use crate::side::real::Real;
@@ -76,7 +77,11 @@ impl<'d> Trainee<'d> {
             Trained::Real(real) => run.real = Some(real),
             Trained::Integer(integer) => run.integer = Some(integer),
             Trained::Secure { secure, cost, .. } => {
-                let watch = Stopwatch::start(crate::parties::Processes::Own);
+                // Seconds are compared with those of parties in this process only: others' are not measured.
+                let watch = Stopwatch::start(match processes() {
+                    Processes::Own => Processes::Own,
+                    Processes::Here(_) | Processes::Unknown => Processes::Unknown,
+                });
                 let spent = secure.engine().train(batches)?;
                 observed.trained(batches.len(), &watch.stop());
                 charge(cost, batches.len(), &spent);
@@ -117,7 +122,7 @@ impl<'d> Trainee<'d> {
         Ok(parameters.decode(self.spec.fixed, &self.spec.sgd))
     }
 
-    /// What training sent so far; nothing on plaintext sides.
+    /// The cost of training so far; `None` on sides that send nothing.
     pub fn cost(&self) -> Option<&Cost> {
         if let Trained::Secure { cost, .. } = &self.side { Some(cost) } else { None }
     }
@@ -154,8 +159,8 @@ fn charge(cost: &mut Cost, steps: usize, spent: &secure::cost::Spent) {
     cost.rounds += spent.rounds;
     cost.messages += spent.messages;
     cost.bytes += spent.bytes;
-    for (protocol, sent) in &spent.by_step {
-        let Sent { rounds, bytes } = cost.by_protocol.entry((*protocol).into()).or_default();
+    for (step, sent) in &spent.by_step {
+        let Sent { rounds, bytes } = cost.by_protocol.entry(step.name().into()).or_default();
         *rounds += sent.rounds;
         *bytes += sent.bytes;
     }

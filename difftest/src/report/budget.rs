@@ -10,9 +10,9 @@ use std::fmt::Write;
 pub struct PartRow {
     /// Mean over the elements, with sign: the bias.
     pub bias_units: f64,
-    /// Mean magnitude.
+    /// The mean magnitude, units.
     pub mean_units: f64,
-    /// Largest magnitude.
+    /// The largest magnitude, units.
     pub max_units: f64,
 }
 
@@ -21,7 +21,7 @@ pub struct PartRow {
 pub struct BudgetRow {
     /// Name of the probe.
     pub tensor: String,
-    /// Elements booked.
+    /// The number of elements booked.
     pub elements: u64,
     /// The whole difference.
     pub total: PartRow,
@@ -75,7 +75,7 @@ fn shares(row: &BudgetRow) -> String {
 /// The tensors that a summary shows.
 pub const SHOWN: [&str; 4] = ["logits", "head_gradient", "layer1/dW", "layer1/weights"];
 
-/// What explains the differences of the tensors that matter most, one line each.
+/// Tells the causes of the differences in the tensors that matter most, one line each.
 pub fn summary(rows: &[BudgetRow]) -> String {
     let mut out = String::new();
     for (i, row) in rows.iter().filter(|r| SHOWN.contains(&r.tensor.as_str())).enumerate() {

@@ -64,9 +64,9 @@ pub(crate) struct Table {
 /// One cell.
 #[derive(Debug, Clone)]
 pub(crate) enum Cell {
-    /// Escaped.
+    /// A text, which is escaped.
     Text(String),
-    /// Escaped, right-aligned.
+    /// A number, which is escaped and right-aligned.
     Number(String),
     /// A number with a bar: part of the largest, 0 to 1.
     Bar(String, f64),

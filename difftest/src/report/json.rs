@@ -10,8 +10,8 @@ pub fn report(report: &Report) -> String {
     text(report)
 }
 
-/// What another command found, as [`report`] writes it: with `made`, where it comes from, and, if it was run on data,
-/// with `data`.
+/// The JSON of another command's results, as [`report`] writes its own: with `made`, where it comes from, and, if it
+/// was run on data, with `data`.
 pub fn stamped(found: &impl Serialize, data: Option<&Dataset>) -> String {
     #[derive(Serialize)]
     struct Stamped<'a, T> {

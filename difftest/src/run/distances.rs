@@ -16,17 +16,17 @@ pub const DETAILS: usize = 10;
 pub struct Detail {
     /// Step and place.
     pub at: String,
-    /// f64.
+    /// The value of the real side.
     pub real: f64,
-    /// Integer model.
+    /// The value of the integer model, units.
     pub integer: i64,
-    /// Secure.
+    /// The value of the secure side, units.
     pub secure: i64,
     /// |secure - f64|, real.
     pub error: f64,
-    /// Bound, real.
+    /// The bound of the error, real.
     pub bound: f64,
-    /// In words.
+    /// The verdict on the element, in words.
     pub verdict: &'static str,
 }
 
@@ -46,7 +46,7 @@ pub struct Tightness {
     pub statistical: Vec<f64>,
 }
 
-/// Everything gathered.
+/// The distances of all sides, gathered over the steps of a run.
 #[derive(Debug, Default)]
 pub struct Distances {
     /// By tensor, all judged steps together.

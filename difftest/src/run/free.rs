@@ -33,23 +33,23 @@ use serde::Serialize;
 /// One point of the curves. Distances are root mean squares over all weights, real.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Point {
-    /// Steps done.
+    /// The number of steps done, over all of the run.
     pub step: usize,
-    /// f64 to secure.
+    /// The distance from the real to the secure side's weights.
     pub drift: f64,
-    /// Secure to a second secure run.
+    /// The distance between the weights of two secure runs with other coins.
     pub noise: f64,
-    /// Loss on the first rows of the test set under f64's and the secure side's weights; none for `relu-grad`, null
+    /// Loss on the first rows of the test set under the real and the secure side's weights; none for `relu-grad`, null
     /// where infinite.
     pub loss: Option<(Option<f64>, Option<f64>)>,
-    /// Accuracy on the same rows: f64, secure.
+    /// Accuracy on those rows: real, secure.
     pub accuracy: (f64, f64),
 }
 
-/// What a free run found.
+/// The findings of a free run.
 #[derive(Debug)]
 pub struct Findings {
-    /// The curves.
+    /// The points of the curves, by step.
     pub curve: Vec<Point>,
     /// `range` and `divergence`.
     pub checks: Vec<Outcome>,
@@ -57,15 +57,15 @@ pub struct Findings {
     pub divergence: Vec<(&'static str, divergence::Verdict)>,
     /// How each side's training went, by its weights at the beginning and at the end on the first test rows.
     pub watch: [Health; 3],
-    /// Part of the test set classified correctly: f64, secure.
+    /// Part of the test set classified correctly: real, secure.
     pub accuracy: (f64, f64),
-    /// Sums over all steps: f64, integer, secure.
+    /// Sums over all steps: real, integer, secure.
     pub spent: [Spent; 3],
-    /// Steps taken.
+    /// The number of steps taken.
     pub steps: usize,
     /// Steps that were taken before, by the run that this one has resumed.
     pub before: usize,
-    /// What the f64 side and the first secure run have become.
+    /// The models that the real side and the first secure run have trained.
     pub trained: Trained,
 }
 
@@ -123,7 +123,7 @@ struct SecureRun {
     start: Parameters,
     /// Its opened parameters at every point of the curves.
     opened: Vec<Parameters>,
-    /// Steps taken.
+    /// The number of steps taken.
     done: usize,
     spent: Spent,
     /// On the test set.

@@ -10,7 +10,7 @@ use reference::spec::TrainSpec;
 use secure::engine::EngineConfig;
 use secure::opened::HeadReport;
 
-/// What both fixed-point sides answer.
+/// The answers of both fixed-point sides to one batch of logits.
 #[derive(Debug)]
 pub struct HeadTrace {
     /// The integer side's answer, or why it cannot have drawn the parties' coins.

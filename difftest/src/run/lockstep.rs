@@ -144,14 +144,14 @@ impl<S: Opens, B: Iterator<Item = Batch>> Iterator for Lockstep<'_, S, B> {
     }
 }
 
-/// What a run found.
+/// The findings of a run.
 #[derive(Debug)]
 pub struct Findings {
     /// The distances of all judged steps.
     pub distances: Distances,
     /// The cause of every difference, step by step.
     pub budgets: Vec<(usize, Budget)>,
-    /// Every check.
+    /// The outcome of every check.
     pub checks: Vec<Outcome>,
     /// Verdict of each side.
     pub divergence: Vec<(&'static str, divergence::Verdict)>,
@@ -161,7 +161,7 @@ pub struct Findings {
     pub accuracy: (f64, f64),
     /// Sums over all steps: real, integer, tested.
     pub spent: [Spent; 3],
-    /// Steps taken.
+    /// The number of steps taken.
     pub steps: usize,
     /// Steps that were taken before, by the run that this one has resumed.
     pub before: usize,

@@ -17,7 +17,7 @@ pub const LARGEST_LOSS: f64 = 100.0;
 /// Accuracy below which a training diverged in the published code, as a multiple of 1 / classes.
 pub const OF_CHANCE: f64 = 1.1;
 
-/// What counts as divergence once an epoch is over.
+/// The rule for what counts as divergence once an epoch is over.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
     /// Accuracy below this does, 0 to 1.

@@ -7,7 +7,7 @@ use crate::side::Spent;
 use crate::trace::Trace;
 use reference::spec::TrainSpec;
 
-/// What was seen so far, in the order real, integer, tested.
+/// The evidence of a run's training so far, in the order real, integer, tested.
 #[derive(Debug)]
 pub struct Training {
     /// Evidence for what became of each side.
@@ -16,7 +16,7 @@ pub struct Training {
     pub health: [Health; 3],
     /// Sums over all complete steps.
     pub spent: [Spent; 3],
-    /// Steps begun.
+    /// The number of steps begun.
     pub steps: usize,
 }
 

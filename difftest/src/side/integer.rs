@@ -21,9 +21,9 @@ pub struct Integer {
     shows: Shows,
     /// Range violations of the last step.
     pub violations: Monitor,
-    /// What the last step computed before it was refused; empty after a step that ended.
+    /// The tensors that the last step computed before it was refused; empty after a step that ended.
     pub unfinished: Tensors<i64>,
-    /// What the last replayed step truncated, up to where it was refused.
+    /// The truncations of the last replayed step, up to where it was refused.
     pub replayed: Vec<Replayed>,
 }
 

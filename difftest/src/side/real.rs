@@ -3,7 +3,7 @@
 use super::{Batch, Probe, Shows, Side, Step};
 use crate::error::Error;
 use ndarray::Array2;
-use reference::f64::{Layer, Network};
+use reference::f64::Network;
 use reference::fixed::{LayerValues, Parameters, Tape};
 use reference::spec::TrainSpec;
 use std::time::Instant;
@@ -18,16 +18,7 @@ pub struct Real {
 
 /// The network that opened parameters stand for, exactly: units below 2^53 are f64 numbers.
 fn network(spec: &TrainSpec, parameters: &Parameters) -> Result<Network, Error> {
-    of(parameters.decode(spec.fixed, &spec.sgd))
-}
-
-fn of(layers: Vec<LayerValues>) -> Result<Network, Error> {
-    let layer = |l: LayerValues| Layer {
-        weight_velocity: l.weight_velocity,
-        bias_velocity: l.bias_velocity,
-        ..Layer::at_rest(l.weights, l.bias)
-    };
-    Ok(Network::new(layers.into_iter().map(layer).collect())?)
+    Ok(Network::new(parameters.decode(spec.fixed, &spec.sgd))?)
 }
 
 impl Real {
@@ -45,7 +36,7 @@ impl Real {
     /// # Errors
     /// Shapes that are no network.
     pub fn with(spec: TrainSpec, layers: Vec<LayerValues>) -> Result<Self, Error> {
-        Ok(Real { spec, network: of(layers)?, shows: Shows::Everything })
+        Ok(Real { spec, network: Network::new(layers)?, shows: Shows::Everything })
     }
 
     /// Changes which tensors its steps show.
@@ -55,13 +46,7 @@ impl Real {
 
     /// Weights and velocities as they are.
     pub fn layers(&self) -> Vec<LayerValues> {
-        let layer = |l: &Layer| LayerValues {
-            weights: l.weights.clone(),
-            bias: l.bias.clone(),
-            weight_velocity: l.weight_velocity.clone(),
-            bias_velocity: l.bias_velocity.clone(),
-        };
-        self.network.layers.iter().map(layer).collect()
+        self.network.layers.clone()
     }
 
     /// The network as it is.

@@ -31,13 +31,7 @@ pub fn tape(rounding: Vec<RoundingRecord>) -> Tape {
 
 /// Parameters as the engine takes them.
 pub fn units(parameters: &Parameters) -> ParameterUnits {
-    let flat = |m: &Array2<i64>| m.iter().copied().collect();
-    let layer = |l: &LayerUnits| secure::engine::LayerUnits {
-        weights: flat(&l.weights),
-        bias: l.bias.to_vec(),
-        weight_velocity: flat(&l.weight_velocity),
-        bias_velocity: l.bias_velocity.to_vec(),
-    };
+    let layer = |l: &LayerUnits| l.map(|matrix| matrix.iter().copied().collect(), |row| row.to_vec());
     ParameterUnits { layers: parameters.layers.iter().map(layer).collect() }
 }
 

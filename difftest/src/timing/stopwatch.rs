@@ -33,7 +33,7 @@ impl Stopwatch {
         Stopwatch { wall: Instant::now(), processes, processor: of(processes), busy: busy() }
     }
 
-    /// What passed since the start.
+    /// The time that passed since the start.
     pub fn stop(&self) -> Took {
         let seconds = |now: Option<Duration>, then: Option<Duration>| Some(now?.saturating_sub(then?).as_secs_f64());
         let processor = seconds(of(self.processes), self.processor);

@@ -18,7 +18,7 @@ const OLD_STEP: &str = "it is JSON; traces and saved steps are .npz or .safetens
 /// A trace in memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TraceFile {
-    /// What the engine says of itself.
+    /// The header, in which the engine describes itself.
     pub header: Header,
     /// Tensors by full name, for instance `step/0/logits`.
     pub tensors: BTreeMap<String, Tensor>,
@@ -148,8 +148,8 @@ const STEP: [&str; 11] = [
     "head/quotient",
 ];
 
-/// What a layer starts a step with.
-pub const PARAMETERS: [&str; 4] = ["weights", "bias", "weight_velocity", "bias_velocity"];
+/// The tensors with which a layer starts a step.
+pub const PARAMETERS: [&str; 4] = reference::spec::LAYER_NAMES;
 
 /// Tensors of a layer.
 const LAYER: [&str; 9] = [

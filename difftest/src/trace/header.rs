@@ -1,4 +1,4 @@
-//! What an engine says about itself. Every field is explained in `docs/trace.md`.
+//! The header of a trace, in which an engine describes itself. Every field is explained in `docs/trace.md`.
 
 use reference::spec::{FixedSpec, Head, NetworkSpec};
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub enum TraceRounding {
     Unknown,
 }
 
-/// What one truncation belongs to.
+/// The part of the arithmetic to which one truncation belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Truncation {
@@ -63,7 +63,7 @@ pub enum Update {
     Ascent,
 }
 
-/// What an engine promises of a function: |error| <= `absolute_units` 2^-f + (`relative` + `relative_per_argument`
+/// The promise of an engine about a function: |error| <= `absolute_units` 2^-f + (`relative` + `relative_per_argument`
 /// |x|) |value|.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -98,9 +98,9 @@ pub struct Claims {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
-    /// [`FORMAT`].
+    /// The name of the format, [`FORMAT`].
     pub format: String,
-    /// [`VERSION`].
+    /// The version of the format, [`VERSION`].
     pub version: u32,
     /// The engine's name.
     pub engine: String,
@@ -125,7 +125,7 @@ pub struct Header {
     /// Threshold of `relu-prob` and `relu-prob-cut`, real.
     #[serde(default = "paper_epsilon")]
     pub epsilon: f64,
-    /// What the engine encodes that threshold as, in units; rounded up if nothing is said.
+    /// The threshold as the engine encodes it, in units; rounded up if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epsilon_units: Option<i64>,
     /// Kind of numbers.
@@ -166,7 +166,7 @@ pub struct Header {
     /// Scale in bits of integer tensors that is not `fraction_bits`: by whole name, or by the last part of a name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scales: BTreeMap<String, u32>,
-    /// What the engine promises of its functions.
+    /// The promises of the engine about its functions.
     #[serde(default)]
     pub claims: Claims,
     /// How the trace was recorded: commands, versions of what was used.

@@ -14,10 +14,10 @@ const LONGEST_HEADER: usize = 1 << 14;
 /// The most dimensions that are read.
 const MOST_DIMENSIONS: usize = 8;
 
-/// What an array holds.
+/// The contents of an array.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Array {
-    /// Numbers.
+    /// An array of numbers.
     Tensor(Tensor),
     /// A text: a single Unicode string, or UTF-8 bytes.
     Text(String),

@@ -8,7 +8,7 @@ use std::io::{Cursor, Read, Write};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-/// What an archive holds: the header's text and the tensors by name.
+/// The contents of an archive: the header's text and the tensors by name.
 pub type Contents = (String, BTreeMap<String, Tensor>);
 
 /// The name of the header's array.

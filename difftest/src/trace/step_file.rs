@@ -32,7 +32,7 @@ pub struct StepFile {
     pub seed: u64,
     /// Why it was written: the first failures, if any.
     pub failures: Vec<String>,
-    /// What is trained.
+    /// The specification of the training.
     pub spec: TrainSpec,
     /// The opened parameters that the step started from.
     pub start: Parameters,
@@ -40,7 +40,7 @@ pub struct StepFile {
     pub batch: Batch,
     /// The recorded coins.
     pub coins: Tape,
-    /// What the tested side computed; empty in a part of a step, and in one that was read.
+    /// The tensors that the tested side computed; empty in a part of a step, and in one that was read.
     pub computed: Tensors<i64>,
     /// Where it was read from, or will be written to: what a failure names to repeat it.
     pub path: PathBuf,

@@ -19,8 +19,8 @@ use secure::control::{LONG, Open, Preamble, Purpose, Reply, SHORT, Status, recei
 use secure::engine::state::{Position, StateFolder};
 use secure::engine::worker::Job;
 use secure::id::PartyId;
+use secure::net::ends::{Item, Message, Stopped};
 use secure::net::frame::{SessionId, decode, encode};
-use secure::net::queue::{Item, Message, Stopped};
 use spec::{Head, Rounding, TrainSpec};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -276,9 +276,8 @@ fn frames() -> Reader {
         good.extend(frame);
     }
     reader("frames", vec![good], |mut bytes| {
-        let mut piece = Vec::new();
         while !bytes.is_empty() {
-            decode(&mut bytes, PartyId::P1, &SESSION, &mut piece).map_err(|e| e.to_string())?;
+            decode(&mut bytes, PartyId::P1, &SESSION).map_err(|e| e.to_string())?;
         }
         Ok(())
     })

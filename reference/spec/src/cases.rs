@@ -2,6 +2,9 @@
 //!
 //! The tests of the integer model, of the protocols and of the planted faults read these lists, and add random operands
 //! to them. An operand that once told a right implementation from a wrong one is added with its story.
+//!
+//! The macros `by_rounding` and `by_head` make tests of every rounding and of every head and rounding, each with a name
+//! of its own.
 
 /// An operand of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +98,49 @@ pub fn logits(epsilon: i64) -> [Case; 9] {
         case(65_536, "one, where a logit and its reciprocal are equal"),
         case(-65_536, "minus one"),
     ]
+}
+
+/// Makes a test of each rounding: `case(arguments.., rounding)`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! by_rounding {
+    ($case:path $(, $argument:expr)*) => {
+        #[test]
+        fn nearest() {
+            $case($($argument,)* $crate::Rounding::Nearest);
+        }
+
+        #[test]
+        fn probabilistic() {
+            $case($($argument,)* $crate::Rounding::Probabilistic);
+        }
+    };
+}
+
+/// Makes a test of each head and rounding, `case(arguments.., head, rounding)`, and the list `HEADS` of those heads,
+/// which a test of coverage compares with [`Head::ALL`](crate::Head::ALL).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! by_head {
+    ($case:path $(, $argument:expr)*) => {
+        $crate::by_head!(@ $case, ($($argument),*), softmax Softmax);
+        $crate::by_head!(@ $case, ($($argument),*), relu_prob ReluProb);
+        $crate::by_head!(@ $case, ($($argument),*), relu_prob_cut ReluProbCut);
+        $crate::by_head!(@ $case, ($($argument),*), relu_grad ReluGrad);
+        $crate::by_head!(@ $case, ($($argument),*), relu_eps ReluEps);
+
+        pub const HEADS: &[$crate::Head] =
+            &[softmax::HEAD, relu_prob::HEAD, relu_prob_cut::HEAD, relu_grad::HEAD, relu_eps::HEAD];
+    };
+    (@ $case:path, ($($argument:expr),*), $name:ident $head:ident) => {
+        mod $name {
+            use super::*;
+
+            pub const HEAD: $crate::Head = $crate::Head::$head;
+
+            $crate::by_rounding!($case $(, $argument)*, HEAD);
+        }
+    };
 }
 
 #[cfg(test)]

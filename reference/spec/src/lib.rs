@@ -1,4 +1,5 @@
-//! What is trained: heads, rounding, network, optimiser, and the constants of the fixed-point arithmetic.
+//! The specification of a training: head, rounding, network, optimiser, and the constants of the fixed-point
+//! arithmetic.
 //!
 //! Nothing here knows how a step is computed: the plaintext sides and the secure engine read it, and share nothing
 //! else.
@@ -28,6 +29,7 @@ mod error;
 pub mod fault;
 mod fixed;
 mod head;
+mod layer;
 mod network;
 mod probe;
 mod range;
@@ -36,6 +38,7 @@ mod sgd;
 pub use error::{Quantity, SpecError};
 pub use fixed::{FixedSpec, Rounding};
 pub use head::Head;
+pub use layer::{LAYER_NAMES, Layer};
 pub use network::NetworkSpec;
 pub use probe::{HeadPoint, ParameterPoints, ProbePoint};
 pub use range::BitRange;

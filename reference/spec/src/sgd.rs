@@ -29,7 +29,7 @@ impl Default for SgdSpec {
 pub struct SgdUnits {
     /// c: lr / batch = c 2^-k to within 2^-10 (relative) where k <= 30 allows it. 1 <= c < 2^10.
     pub rate: i64,
-    /// k.
+    /// The number k of bits by which the rate is scaled.
     pub rate_bits: u32,
     /// M = round(momentum 2^(f+k)).
     pub momentum: i64,

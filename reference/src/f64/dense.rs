@@ -4,24 +4,12 @@ use super::product::{product, product_then};
 use ndarray::{Array1, Array2, ArrayView2, Axis, Zip};
 
 /// Weights and velocities of one dense layer, real.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Layer {
-    /// W, (in, out).
-    pub weights: Array2<f64>,
-    /// b, (out).
-    pub bias: Array1<f64>,
-    /// V_W, (in, out).
-    pub weight_velocity: Array2<f64>,
-    /// V_b, (out).
-    pub bias_velocity: Array1<f64>,
-}
+pub type Layer = spec::Layer<Array2<f64>, Array1<f64>>;
 
-impl Layer {
-    /// A layer at rest: both velocities 0.
-    pub fn at_rest(weights: Array2<f64>, bias: Array1<f64>) -> Self {
-        let (weight_velocity, bias_velocity) = (Array2::zeros(weights.raw_dim()), Array1::zeros(bias.raw_dim()));
-        Layer { weights, bias, weight_velocity, bias_velocity }
-    }
+/// A layer whose velocities are 0.
+pub(super) fn at_rest(weights: Array2<f64>, bias: Array1<f64>) -> Layer {
+    let (weight_velocity, bias_velocity) = (Array2::zeros(weights.raw_dim()), Array1::zeros(bias.raw_dim()));
+    Layer { weights, bias, weight_velocity, bias_velocity }
 }
 
 /// Z = X W + b. Shapes (batch, in) -> (batch, out).
@@ -73,7 +61,7 @@ mod tests {
         x[[0, 4]] = 0.0;
         assert_eq!(x, array![[0.0, 0.0, 5e-324, 0.0, 0.0, f64::INFINITY]]);
         assert!(x[[0, 1]].is_sign_positive());
-        let layer = Layer::at_rest(array![[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]], array![0.0]);
+        let layer = at_rest(array![[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]], array![0.0]);
         let mut below = Array2::from_elem((1, 6), f64::NAN);
         backward(&layer, &array![[10.0]], &x, &mut below);
         assert_eq!(below, array![[0.0, 0.0, 30.0, 0.0, 0.0, 60.0]]);
@@ -81,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_layer_by_hand() {
-        let mut layer = Layer::at_rest(array![[1.0, 2.0], [3.0, 4.0]], array![0.5, -0.5]);
+        let mut layer = at_rest(array![[1.0, 2.0], [3.0, 4.0]], array![0.5, -0.5]);
         layer.weight_velocity.fill(1.0);
         let (x, g) = (array![[1.0, 2.0], [0.0, 1.0]], array![[1.0, 0.0], [2.0, -1.0]]);
         let mut z = Array2::zeros((2, 2));

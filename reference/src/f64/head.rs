@@ -36,7 +36,7 @@ pub struct Masks {
 /// A head with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RealHead {
-    /// Which.
+    /// The head whose formulas are computed.
     pub head: Head,
     /// Threshold of `relu-prob` and `relu-prob-cut`, a real in (0, 1).
     pub epsilon: f64,

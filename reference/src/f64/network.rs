@@ -35,7 +35,7 @@ impl Network {
         spec.validate()?;
         let at_rest = |weights: Array2<f64>| {
             let bias = Array1::zeros(weights.ncols());
-            Layer::at_rest(weights, bias)
+            dense::at_rest(weights, bias)
         };
         Self::new(glorot_uniform(spec, seed).into_iter().map(at_rest).collect())
     }
@@ -136,8 +136,8 @@ mod tests {
     use spec::Head;
 
     fn network() -> Network {
-        let first = Layer::at_rest(array![[1.0, -1.0], [2.0, 0.0]], array![0.0, 0.5]);
-        let second = Layer::at_rest(array![[1.0, 0.0, -1.0], [0.0, 2.0, 1.0]], array![0.0, 0.0, 0.25]);
+        let first = dense::at_rest(array![[1.0, -1.0], [2.0, 0.0]], array![0.0, 0.5]);
+        let second = dense::at_rest(array![[1.0, 0.0, -1.0], [0.0, 2.0, 1.0]], array![0.0, 0.0, 0.25]);
         Network::new(vec![first, second]).unwrap()
     }
 
@@ -178,7 +178,7 @@ mod tests {
         broken.layers[0].bias_velocity = Array1::zeros(7);
         assert_eq!(error(broken.forward(&Array2::zeros((1, 2)))), "bias velocity of layer 1 is 1x7; it must be 1x2");
         assert!(Network::new(vec![]).unwrap_err().to_string().contains("at least 1"));
-        assert!(Network::new(vec![Layer::at_rest(Array2::zeros((0, 2)), Array1::zeros(2))]).is_err());
+        assert!(Network::new(vec![dense::at_rest(Array2::zeros((0, 2)), Array1::zeros(2))]).is_err());
         let x = Array2::zeros((2, 2));
         assert_eq!(network().accuracy(&x, &[0]).unwrap_err(), Error::LabelCount { rows: 2, labels: 1 });
         assert_eq!(network().accuracy(&x, &[0, 3]).unwrap_err(), Error::Label { row: 1, label: 3, classes: 3 });

@@ -29,7 +29,8 @@ impl Network {
         self.run(spec, x, labels, Some(probe))
     }
 
-    /// The same step, bit for bit, without probes. Returns the logits it started from, (batch, L).
+    /// Takes one training step, bit for bit as with probes but without them. Returns the logits it started from,
+    /// (batch, L).
     ///
     /// # Errors
     /// As [`step`](Self::step).

@@ -15,7 +15,7 @@ use super::{Arithmetic, ModelError, Probe};
 use ndarray::Array2;
 use spec::{BitRange, Head, HeadPoint, ProbePoint};
 
-/// What a head answers, in units.
+/// The results of a head on a batch, in units.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeadUnits {
     /// p, (batch, classes), scale f.

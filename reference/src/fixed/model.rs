@@ -35,7 +35,7 @@ impl Model {
         Ok(Model { spec, sgd, parameters, monitor: Monitor::default() })
     }
 
-    /// What is trained.
+    /// The specification that this model trains.
     pub fn spec(&self) -> &TrainSpec {
         &self.spec
     }
@@ -60,7 +60,7 @@ impl Model {
         &self.monitor
     }
 
-    /// The same, to take or replace it.
+    /// The monitor of operand ranges, to take or replace it.
     pub fn monitor_mut(&mut self) -> &mut Monitor {
         &mut self.monitor
     }

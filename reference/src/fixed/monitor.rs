@@ -16,7 +16,7 @@ pub struct Violation {
     pub index: usize,
     /// The exact operand, before it wrapped.
     pub operand: i128,
-    /// What was allowed.
+    /// The range that was allowed, in units.
     pub allowed: RangeInclusive<i128>,
 }
 
@@ -58,7 +58,7 @@ impl Monitor {
         &self.counts
     }
 
-    /// All violations.
+    /// The number of all violations.
     pub fn total(&self) -> u64 {
         self.counts.values().sum()
     }

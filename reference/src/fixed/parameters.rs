@@ -2,33 +2,13 @@
 
 use super::ModelError;
 use ndarray::{Array, Array1, Array2, Dimension};
-use spec::{FixedSpec, NetworkSpec, SgdSpec};
+use spec::{FixedSpec, Layer, NetworkSpec, SgdSpec};
 
 /// One layer in units.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LayerUnits {
-    /// W, (in, out), scale f.
-    pub weights: Array2<i64>,
-    /// b, (out), scale f.
-    pub bias: Array1<i64>,
-    /// V_W, (in, out), scale f + extra velocity bits.
-    pub weight_velocity: Array2<i64>,
-    /// V_b, (out), scale f + extra velocity bits.
-    pub bias_velocity: Array1<i64>,
-}
+pub type LayerUnits = Layer<Array2<i64>, Array1<i64>>;
 
 /// One layer in real numbers.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LayerValues {
-    /// W, (in, out).
-    pub weights: Array2<f64>,
-    /// b, (out).
-    pub bias: Array1<f64>,
-    /// V_W, (in, out).
-    pub weight_velocity: Array2<f64>,
-    /// V_b, (out).
-    pub bias_velocity: Array1<f64>,
-}
+pub type LayerValues = Layer<Array2<f64>, Array1<f64>>;
 
 /// All layers in units, the first layer first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +48,7 @@ pub fn decode<D: Dimension>(v: &Array<i64, D>, scale: u32) -> Array<f64, D> {
 }
 
 impl Parameters {
-    /// Zero everywhere.
+    /// Parameters of the network's shapes, all zero.
     pub fn zeros(network: &NetworkSpec) -> Self {
         let layer = |l| {
             let (inputs, outputs) = network.shape(l);

@@ -51,7 +51,7 @@ impl Tape {
     }
 }
 
-/// What one replayed truncation was given: for tests of how the coins are distributed.
+/// The operands and coins of one replayed truncation, for tests of how the coins are distributed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replayed {
     /// Name of the truncation.

@@ -1,4 +1,4 @@
-//! What unit tests share: an arithmetic that owns its coins and monitor.
+//! An arithmetic that owns its coins and monitor, for unit tests.
 
 use super::{Arithmetic, Coins, Monitor};
 use spec::{FixedSpec, Rounding};

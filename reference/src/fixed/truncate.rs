@@ -15,7 +15,8 @@ use spec::Rounding;
 
 /// First magnitude of an unreduced value that is out of range, 2^62.
 pub const UNREDUCED_LIMIT: i64 = 1 << 62;
-/// The same for matrix products and sums with one, of which the protocol knows the double, 2^61.
+/// First magnitude of a matrix product, or of a sum with one, that is out of range: 2^61, as the protocol knows its
+/// double.
 pub const PRODUCT_LIMIT: i64 = 1 << 61;
 
 /// Bound on |trunc(V, s) - V / 2^s| in result units; proven. Probabilistic rounding stays strictly below.

@@ -11,7 +11,7 @@ use ndarray::Array2;
 use reference::fixed;
 use spec::{Head, Rounding};
 
-by_head!(head_conforms);
+spec::by_head!(head_conforms);
 
 fn head_conforms(head: Head, rounding: Rounding) {
     for (rows, classes) in [(48, 10), (30, 2), (13, 3), (6, 17)] {

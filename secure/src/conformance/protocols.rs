@@ -24,7 +24,7 @@ macro_rules! compared {
     ($($protocol:ident: $case:ident;)*) => {
         $(mod $protocol {
             use super::*;
-            by_rounding!($case);
+            spec::by_rounding!($case);
         })*
 
         pub const COMPARED: &[&str] = &[$(stringify!($protocol),)*];
@@ -52,7 +52,7 @@ compared! {
 /// Dense layers, which are no protocol of their own.
 mod dense_layer {
     use super::*;
-    by_rounding!(dense_layers);
+    spec::by_rounding!(dense_layers);
 }
 
 /// Words that only party 0 knows.

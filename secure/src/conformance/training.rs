@@ -4,30 +4,30 @@ use super::operands::rng;
 use super::tape;
 use crate::engine::{Engine, EngineConfig, LayerUnits, ParameterUnits};
 use crate::testing::parameters;
-use ndarray::Array2;
+use ndarray::{Array1, Array2};
 use rand::Rng;
 use reference::fixed::{self, Coins, tape::Tape};
 use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 
 pub mod one_layer {
     use super::*;
-    by_head!(steps_conform, 1, 0);
+    spec::by_head!(steps_conform, 1, 0);
 }
 
 pub mod two_layers {
     use super::*;
-    by_head!(steps_conform, 2, 4);
+    spec::by_head!(steps_conform, 2, 4);
 }
 
 pub mod three_layers {
     use super::*;
-    by_head!(steps_conform, 3, 0);
+    spec::by_head!(steps_conform, 3, 0);
 }
 
 /// More updates side by side than the joins of the library poll.
 mod many_layers {
     use super::*;
-    by_rounding!(steps_conform, 33, 0, Head::Softmax);
+    spec::by_rounding!(steps_conform, 33, 0, Head::Softmax);
 }
 
 /// Two steps from velocities that are not zero, then the network's answers: weights, biases, velocities, classes, hits.
@@ -71,12 +71,7 @@ fn steps_conform(layers: usize, extra_velocity_bits: u32, head: Head, rounding: 
 fn of_model(parameters: &ParameterUnits, network: &NetworkSpec) -> fixed::Parameters {
     let layer = |(l, v): (usize, &LayerUnits)| {
         let matrix = |v: &[i64]| Array2::from_shape_vec(network.shape(l), v.to_vec()).unwrap();
-        fixed::LayerUnits {
-            weights: matrix(&v.weights),
-            bias: v.bias.clone().into(),
-            weight_velocity: matrix(&v.weight_velocity),
-            bias_velocity: v.bias_velocity.clone().into(),
-        }
+        v.map(|v| matrix(v), |v| Array1::from(v.clone()))
     };
     fixed::Parameters { layers: (1..).zip(&parameters.layers).map(layer).collect() }
 }

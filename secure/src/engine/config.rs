@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The settings of an [`Engine`](super::Engine).
 #[derive(Debug, Clone)]
 pub struct EngineConfig {
-    /// What is trained.
+    /// The specification that the engine trains.
     pub spec: TrainSpec,
     /// `None`: randomness from the operating system. A fixed seed makes runs repeatable and the sharing worthless: say
     /// so.

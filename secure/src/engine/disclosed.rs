@@ -98,7 +98,7 @@ fn note(disclosed: impl IntoIterator<Item = Disclosed>, steps: impl IntoIterator
     seen.steps.extend(steps);
 }
 
-/// What engines of this process have disclosed so far.
+/// The set of values that engines of this process have disclosed so far.
 pub fn disclosed() -> BTreeSet<Disclosed> {
     SEEN.lock().unwrap_or_else(PoisonError::into_inner).disclosed.clone()
 }
@@ -129,9 +129,9 @@ pub(super) fn note_answer(answer: &Answer) {
     match answer {
         Answer::Done => {}
         Answer::Shares(_) => note([Disclosed::Parameters], []),
-        Answer::Spent(spent) => note([Disclosed::Costs], spent.by_step.keys().copied()),
+        Answer::Spent(spent) => note([Disclosed::Costs], spent.by_step.keys().map(|step| step.name())),
         Answer::Step(spent, record) => {
-            note([Disclosed::Costs], spent.by_step.keys().copied());
+            note([Disclosed::Costs], spent.by_step.keys().map(|step| step.name()));
             note_record(record);
         }
         Answer::Classes(_) => note([Disclosed::Classes], []),

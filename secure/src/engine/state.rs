@@ -1,5 +1,5 @@
-//! What a party keeps on its own disk, so that a run can go on after its process was gone: its shares of weights and
-//! velocities after a step.
+//! The state that a party keeps on its own disk, so that a run can go on after its process was gone: its shares of
+//! weights and velocities after a step.
 //!
 //! A file is written whole or not at all, beside its name first and renamed when it is on the disk. It says after which
 //! step of which run it was written, and carries digests of its components: two parties hold each component, so equal

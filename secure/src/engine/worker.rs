@@ -21,7 +21,7 @@ use spec::TrainSpec;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What the client asks of a party. All three get the same job at the same place of their order, each with its own
+/// A job that the client gives a party. All three get the same job at the same place of their order, each with its own
 /// shares.
 #[derive(Serialize, Deserialize)]
 pub enum Job {
@@ -93,16 +93,16 @@ pub enum Job {
     Panic,
 }
 
-/// What a party answers.
+/// A party's answer to a job.
 #[derive(Serialize, Deserialize)]
 pub enum Answer {
     /// It is done.
     Done,
     /// Shares of the parameters.
     Shares(Vec<LayerShare>),
-    /// What a step cost, and what was recorded of it.
+    /// The cost of a step, and the record of it.
     Step(Spent, Record),
-    /// What was spent.
+    /// The cost since the start.
     Spent(Spent),
     /// A share of the predicted classes.
     Classes(Share),

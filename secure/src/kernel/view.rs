@@ -20,7 +20,7 @@ impl<'a> View<'a> {
         View { data, rows, cols, transposed: false }
     }
 
-    /// The transpose.
+    /// The transposed matrix, a view of the same words.
     pub fn t(self) -> Self {
         View { transposed: !self.transposed, ..self }
     }

@@ -11,7 +11,7 @@ use super::Kernel;
 /// A loop to be compiled for several processors. `run` must be `#[inline(always)]`, or it is compiled for the baseline
 /// only.
 pub trait Pass {
-    /// What the loop gives.
+    /// The result of the loop.
     type Output;
     /// Runs it.
     fn run(self) -> Self::Output;

@@ -58,8 +58,9 @@ mod tests {
     use super::*;
     use crate::cost::Spent;
     use crate::engine::{Engine, EngineConfig};
+    use crate::net::ends::Item;
     use crate::net::memory::network_over;
-    use crate::net::queue::{Item, Sender, queue};
+    use crate::net::queue::{Sender, queue};
     use crate::testing::parameters;
     use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
     use std::collections::BTreeSet;

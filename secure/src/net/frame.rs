@@ -1,19 +1,16 @@
-//! What travels between two parties: frames of a fixed header and whole words, who writes them to a connection, and the
-//! threads that move them from connections to queues.
+//! What travels between two parties: frames of a fixed header and whole words.
 //!
 //! header, 48 bytes, numbers lowest byte first: kind (u32: 1 a message, 2 the end), sender (u32), session (16 bytes),
 //! round (u64), digest of the list of steps (u64), words (u64). A message is followed by its words, lowest byte first;
 //! the end by its reason, in as many words as it takes. A frame that names another session or sender, an unknown kind
 //! or an impossible length is refused and ends the connection; round, digest and length are compared with what the
-//! receiver expects where it expects it ([`queue`](super::queue)).
+//! receiver expects where it expects it ([`checked`](super::checked)).
 
-use super::queue::{Item, Message, Outbox, Sender, Stopped, Unsent};
+use super::ends::{Item, Message, Stopped};
 use crate::buffer::Words;
 use crate::id::PartyId;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 /// The number of one session, drawn by its client.
 pub type SessionId = [u8; 16];
@@ -53,9 +50,14 @@ pub fn encode(item: &Item, sender: PartyId, session: &SessionId, out: &mut Vec<u
     match item {
         Item::Message(Message { round, steps, words }) => {
             out.extend_from_slice(&header(MESSAGE, sender, session, *round, *steps, words.len() as u64));
-            out.resize(HEADER + 8 * words.len(), 0);
-            let places = out[HEADER..].as_chunks_mut::<8>().0;
-            places.iter_mut().zip(&**words).for_each(|(place, word)| *place = word.to_le_bytes());
+            out.reserve(8 * words.len());
+            // In pieces that stay in the cache, because a vector that grows by eight bytes at a time is slow.
+            let mut piece = [0; 8 * 512];
+            for words in words.chunks(512) {
+                let places = piece.as_chunks_mut::<8>().0.iter_mut();
+                places.zip(words).for_each(|(place, word)| *place = word.to_le_bytes());
+                out.extend_from_slice(&piece[..8 * words.len()]);
+            }
         }
         Item::Stopped(why) => {
             let (Stopped::Reason(text) | Stopped::Lost(text) | Stopped::Misbehaved(text)) = why;
@@ -71,154 +73,122 @@ pub fn encode(item: &Item, sender: PartyId, session: &SessionId, out: &mut Vec<u
 /// Bytes of the longest reason.
 const MOST_REASON: usize = 2048;
 
-/// Reads one frame from `sender` of `session`. Words arrive in pieces, so that a length that was made up takes no
-/// memory.
+/// Reads one frame from `sender` of `session`.
 ///
 /// # Errors
 /// The connection's; [`io::ErrorKind::InvalidData`] for a frame that cannot be right.
-pub fn decode(from: &mut impl Read, sender: PartyId, session: &SessionId, piece: &mut Vec<u8>) -> io::Result<Item> {
-    let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
-    let mut head = [0; HEADER];
-    from.read_exact(&mut head)?;
-    let u32_at = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| head[at + i]));
-    let u64_at = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
-    let (kind, words) = (u32_at(0), u64_at(40));
-    if head[8..24] != session[..] {
-        return Err(invalid("sent a frame of another session".into()));
-    }
-    if u32_at(4) != sender.index() as u32 {
-        return Err(invalid(format!("sent a frame in the name of party {}", u32_at(4))));
-    }
-    let most = match kind {
-        MESSAGE => LONGEST,
-        END => (MOST_REASON / 8) as u64,
-        _ => return Err(invalid(format!("sent a frame of kind {kind}"))),
-    };
-    if words > most {
-        return Err(invalid(format!("sent a frame of {words} words; {most} are the most")));
-    }
-    const PIECE: usize = 1 << 13;
-    let mut got = Words::with_capacity((words as usize).min(PIECE));
-    while (got.len() as u64) < words {
-        let n = (words as usize - got.len()).min(PIECE);
-        piece.resize(8 * n, 0);
-        from.read_exact(piece)?;
-        got.extend(piece.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)));
-    }
-    if kind == MESSAGE {
-        return Ok(Item::Message(Message { round: u64_at(24), steps: u64_at(32), words: got }));
-    }
-    let bytes: Vec<u8> = got.iter().flat_map(|w| w.to_le_bytes()).take_while(|&b| b != 0).collect();
-    let text = String::from_utf8_lossy(&bytes);
-    // What a peer sends is printed: on one line, whatever it holds.
-    Ok(Item::Stopped(Stopped::Reason(text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())))
+pub fn decode(from: &mut impl Read, sender: PartyId, session: &SessionId) -> io::Result<Item> {
+    FrameReader::new(sender, *session).read(from)
 }
 
-/// How long the last words of a party may take to be written.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-
-/// A connection that a writer can be given time for.
-pub trait Patient: Write + Send {
-    /// How long a write waits from here on.
-    ///
-    /// # Errors
-    /// The system's.
-    fn patience(&mut self, time: Duration) -> io::Result<()>;
-}
-
-/// The writing end of a connection to a neighbour. A message is one frame and one flush. Clones write to the same
-/// connection.
-pub struct FrameWriter<W>(Arc<Mutex<Writing<W>>>);
-
-struct Writing<W> {
-    to: W,
+/// What reads one frame after another from a connection that gives as much as has come. Words arrive in pieces, so that
+/// a length that was made up takes no memory.
+pub struct FrameReader {
     sender: PartyId,
     session: SessionId,
-    wire: Arc<Wire>,
-    /// The frame that is written.
-    bytes: Vec<u8>,
-    patience: Duration,
-    /// After half a frame nothing that is written can be understood.
-    broken: bool,
+    /// The header or the piece of words that is read, and how much of it is here.
+    piece: Vec<u8>,
+    here: usize,
+    /// The frame whose words are read.
+    frame: Option<Frame>,
 }
 
-impl<W> Clone for FrameWriter<W> {
-    fn clone(&self) -> Self {
-        FrameWriter(Arc::clone(&self.0))
-    }
+/// A frame whose header is known.
+struct Frame {
+    kind: u32,
+    round: u64,
+    steps: u64,
+    length: usize,
+    words: Words,
 }
 
-impl<W: Patient> FrameWriter<W> {
-    /// A writer for `sender`, which counts what it writes in `wire`.
-    pub fn new(to: W, sender: PartyId, session: SessionId, wire: Arc<Wire>) -> Self {
-        let (bytes, patience, broken) = (Vec::new(), Duration::ZERO, false);
-        FrameWriter(Arc::new(Mutex::new(Writing { to, sender, session, wire, bytes, patience, broken })))
+/// Bytes of a piece: what stays in the cache between reading and turning into words.
+const PIECE: usize = 1 << 16;
+
+impl FrameReader {
+    /// A reader of `sender`'s frames of `session`.
+    pub fn new(sender: PartyId, session: SessionId) -> Self {
+        FrameReader { sender, session, piece: vec![0; HEADER], here: 0, frame: None }
     }
 
-    /// The connection itself.
-    pub fn with<T>(&self, use_it: impl FnOnce(&mut W) -> T) -> T {
-        use_it(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).to)
-    }
-
-    fn write(&self, item: &Item, patience: Duration) -> io::Result<()> {
-        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let w = &mut *guard;
-        if w.broken {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
-        w.broken = true;
-        if w.patience != patience {
-            w.to.patience(patience)?;
-            w.patience = patience;
-        }
-        encode(item, w.sender, &w.session, &mut w.bytes);
-        w.to.write_all(&w.bytes)?;
-        w.to.flush()?;
-        w.broken = false;
-        if let Item::Message(_) = item {
-            w.wire.frames.fetch_add(1, Ordering::Relaxed);
-            w.wire.bytes.fetch_add(w.bytes.len() as u64, Ordering::Relaxed);
-        }
-        Ok(())
-    }
-}
-
-impl<W: Patient> Outbox for FrameWriter<W> {
-    fn put(&mut self, message: Message, deadline: Duration) -> std::result::Result<(), Unsent> {
-        self.write(&Item::Message(message), deadline).map_err(|e| match e.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Unsent::Late,
-            _ => Unsent::Gone,
-        })
-    }
-
-    fn end(&mut self, why: Stopped) {
-        let _ = self.write(&Item::Stopped(why), LAST_WORDS);
-    }
-}
-
-/// Moves items from a connection to a queue until either ends. The queue's last item says why.
-pub fn pump_in(from: &mut impl Read, items: &Sender, sender: PartyId, session: &SessionId) {
-    let mut piece = Vec::new();
-    loop {
-        let item = match decode(from, sender, session, &mut piece) {
-            Ok(item) => item,
-            Err(e) if e.kind() == io::ErrorKind::InvalidData => Item::Stopped(Stopped::Misbehaved(e.to_string())),
-            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
-                Item::Stopped(Stopped::Lost("ended its connection without a reason: its process may be gone".into()))
+    /// The next frame. After [`io::ErrorKind::WouldBlock`] reading goes on where it was; after any other error nothing
+    /// that follows can be understood.
+    ///
+    /// # Errors
+    /// The connection's; [`io::ErrorKind::InvalidData`] for a frame that cannot be right.
+    pub fn read(&mut self, from: &mut impl Read) -> io::Result<Item> {
+        loop {
+            while self.here < self.piece.len() {
+                match from.read(&mut self.piece[self.here..]) {
+                    Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    Ok(n) => self.here += n,
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                    Err(e) => return Err(e),
+                }
             }
-            Err(e) => Item::Stopped(Stopped::Lost(format!("is not reachable any more: {e}"))),
-        };
-        let last = matches!(item, Item::Stopped(_));
-        if items.send(item).is_err() || last {
-            return;
+            let mut frame = match self.frame.take() {
+                None => self.header()?,
+                Some(mut frame) => {
+                    frame.words.extend(self.piece.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)));
+                    frame
+                }
+            };
+            self.here = 0;
+            if frame.words.len() == frame.length {
+                self.piece.resize(HEADER, 0);
+                return Ok(frame.item());
+            }
+            self.piece.resize((8 * (frame.length - frame.words.len())).min(PIECE), 0);
+            if frame.words.is_empty() {
+                frame.words = Words::with_capacity(self.piece.len() / 8);
+            }
+            self.frame = Some(frame);
         }
+    }
+
+    /// What the header that is here announces.
+    fn header(&self) -> io::Result<Frame> {
+        let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
+        let head = &self.piece;
+        let u32_at = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| head[at + i]));
+        let u64_at = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
+        let (kind, words) = (u32_at(0), u64_at(40));
+        if head[8..24] != self.session[..] {
+            return Err(invalid("sent a frame of another session".into()));
+        }
+        if u32_at(4) != self.sender.index() as u32 {
+            return Err(invalid(format!("sent a frame in the name of party {}", u32_at(4))));
+        }
+        let most = match kind {
+            MESSAGE => LONGEST,
+            END => (MOST_REASON / 8) as u64,
+            _ => return Err(invalid(format!("sent a frame of kind {kind}"))),
+        };
+        if words > most {
+            return Err(invalid(format!("sent a frame of {words} words; {most} are the most")));
+        }
+        let (round, steps, length) = (u64_at(24), u64_at(32), words as usize);
+        Ok(Frame { kind, round, steps, length, words: Words::default() })
+    }
+}
+
+impl Frame {
+    fn item(self) -> Item {
+        let Frame { kind, round, steps, words, .. } = self;
+        if kind == MESSAGE {
+            return Item::Message(Message { round, steps, words });
+        }
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).take_while(|&b| b != 0).collect();
+        let text = String::from_utf8_lossy(&bytes);
+        // What a peer sends is printed: on one line, whatever it holds.
+        Item::Stopped(Stopped::Reason(text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()))
     }
 }
 
 /// Both counters, for a log line.
 impl Wire {
     /// Frames and bytes so far.
-    pub fn read(self: &Arc<Self>) -> (u64, u64) {
+    pub fn read(&self) -> (u64, u64) {
         (self.frames.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
 }
@@ -237,7 +207,7 @@ mod tests {
     }
 
     fn read(mut bytes: &[u8]) -> io::Result<Item> {
-        decode(&mut bytes, PartyId::P1, &SESSION, &mut Vec::new())
+        decode(&mut bytes, PartyId::P1, &SESSION)
     }
 
     fn message(words: &[u64]) -> Item {
@@ -277,43 +247,39 @@ mod tests {
         }
     }
 
-    /// A connection that takes `room` bytes and then none in time.
-    struct Narrow {
-        taken: Vec<u8>,
-        room: usize,
-    }
+    /// Gives a byte at a time, and nothing every other time.
+    struct Trickle<'a>(&'a [u8], bool);
 
-    impl Write for Narrow {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let n = bytes.len().min(self.room - self.taken.len());
-            self.taken.extend_from_slice(&bytes[..n]);
-            if n == 0 { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(n) }
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    impl Patient for Narrow {
-        fn patience(&mut self, _: Duration) -> io::Result<()> {
-            Ok(())
+    impl Read for Trickle<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.1 = !self.1;
+            if self.1 {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            let n = self.0.len().min(buffer.len()).min(1);
+            self.0.read(&mut buffer[..n])
         }
     }
 
     #[test]
-    fn a_message_that_finds_no_room_is_late_and_nothing_follows_half_a_frame() {
-        let (wire, room) = (Arc::<Wire>::default(), 2 * HEADER + 8);
-        let mut writer = FrameWriter::new(Narrow { taken: vec![], room }, PartyId::P1, SESSION, Arc::clone(&wire));
-        let put = |writer: &mut FrameWriter<Narrow>| {
-            writer.put(Message { round: 1, steps: 2, words: [3u64].as_slice().into() }, Duration::ZERO)
+    fn frames_that_come_byte_by_byte_are_put_together() {
+        let mut sent = bytes(&message(&[1, u64::MAX, 3]));
+        sent.extend(bytes(&message(&[])));
+        sent.extend(bytes(&Item::Stopped(Stopped::Reason("done".into()))));
+        let (mut from, mut reader) = (Trickle(&sent, false), FrameReader::new(PartyId::P1, SESSION));
+        let mut next = || loop {
+            match reader.read(&mut from) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                other => return other,
+            }
         };
-        assert_eq!(put(&mut writer), Ok(()));
-        assert_eq!(put(&mut writer), Err(Unsent::Late));
-        assert_eq!(put(&mut writer), Err(Unsent::Gone));
-        writer.end(Stopped::Reason("why".into()));
-        assert_eq!(writer.with(|to| to.taken.len()), room);
-        assert_eq!(wire.read(), (1, HEADER as u64 + 8));
+        for words in [&[1, u64::MAX, 3][..], &[]] {
+            let Item::Message(m) = next().unwrap() else { panic!("a message") };
+            assert_eq!((m.round, m.steps, &*m.words), (77, 5, words));
+        }
+        let Item::Stopped(why) = next().unwrap() else { panic!("the end") };
+        assert_eq!(why, Stopped::Reason("done".into()));
+        assert_eq!(next().err().expect("the connection's end").kind(), io::ErrorKind::UnexpectedEof);
     }
 
     proptest! {

@@ -1,11 +1,11 @@
 //! Three parties as three threads of one process. A message is handed over by moving its buffer, which the reader
 //! keeps as a result ([`take`](crate::party::Received::take)) or gives to its pool.
 
-use super::queue::{Outbox, QueueChannel, Sender, queue};
+use super::queue::{QueueChannel, Queues, Sender, queue};
 use crate::id::{Neighbour, PartyId};
 use std::time::Duration;
 
-/// Connects three parties; what `deadline` is for: [`QueueChannel::new`].
+/// Connects three parties; what `deadline` is for: [`CheckedChannel::new`](super::checked::CheckedChannel::new).
 pub fn network(deadline: Duration) -> [QueueChannel; 3] {
     network_over(deadline, |_, _, to| to)
 }
@@ -19,11 +19,8 @@ pub fn network_over(deadline: Duration, link: impl Fn(PartyId, Neighbour, Sender
     let mut back_rx: Vec<_> = back_rx.into_iter().map(Some).collect();
     PartyId::ALL.map(|id| {
         let (i, prev) = (id.index(), id.previous().index());
-        let to: [Box<dyn Outbox>; 2] = [
-            Box::new(link(id, Neighbour::Previous, back_tx[prev].clone())),
-            Box::new(link(id, Neighbour::Next, forth_tx[i].clone())),
-        ];
+        let to = [link(id, Neighbour::Previous, back_tx[prev].clone()), link(id, Neighbour::Next, forth_tx[i].clone())];
         let from = [forth_rx[prev].take().expect("taken once"), back_rx[i].take().expect("taken once")];
-        QueueChannel::new(id, to, from, deadline)
+        QueueChannel::new(id, Queues::new(to, from), deadline)
     })
 }

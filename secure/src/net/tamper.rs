@@ -5,7 +5,8 @@
 //! are not noticed: the semi-honest model trusts what a party sends. They show where two copies of a component are
 //! compared, or in the comparison with the integer model.
 
-use super::queue::{Item, Message, Sender, queue};
+use super::ends::{Item, Message};
+use super::queue::{Sender, queue};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

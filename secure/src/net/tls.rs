@@ -10,8 +10,9 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{CipherSuite, ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 use sha2::{Digest, Sha256};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -197,8 +198,14 @@ impl Credentials {
         let peer = pinned.ok_or_else(|| invalid("its certificate is pinned to nobody".into()))?;
         let (socket, written) = (counted.socket.get_ref().try_clone()?, Arc::clone(&counted.written));
         let io: Box<dyn ReadWrite> = match session {
-            Session::Client(s) => Box::new(StreamOwned::new(s, counted)),
-            Session::Server(s) => Box::new(StreamOwned::new(s, counted)),
+            Session::Client(mut s) => {
+                s.set_buffer_limit(Some(WRITE_AHEAD));
+                Box::new(StreamOwned::new(s, counted))
+            }
+            Session::Server(mut s) => {
+                s.set_buffer_limit(Some(WRITE_AHEAD));
+                Box::new(StreamOwned::new(s, counted))
+            }
         };
         let stream = TlsStream { io, socket, peer, written };
         stream.wait(None, None)?;
@@ -256,6 +263,9 @@ impl<T: Read + Write + Send> ReadWrite for T {}
 /// system each.
 const READ_AHEAD: usize = 1 << 17;
 
+/// Bytes that are encrypted before they are handed to the socket: rustls itself takes 64 KiB at a time.
+const WRITE_AHEAD: usize = 1 << 18;
+
 /// A socket that counts the bytes written to it, TLS included.
 struct Counted {
     socket: BufReader<TcpStream>,
@@ -271,6 +281,13 @@ impl Read for Counted {
 impl Write for Counted {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let n = self.socket.get_mut().write(bytes)?;
+        self.written.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+
+    /// All records of a message in one call of the system, where they fit.
+    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let n = self.socket.get_mut().write_vectored(pieces)?;
         self.written.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)
     }
@@ -316,6 +333,15 @@ impl TlsStream {
         self.socket.try_clone().map(Closer)
     }
 
+    /// Makes every read and write return at once, with [`io::ErrorKind::WouldBlock`] where they would wait, or makes
+    /// them wait again.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.socket.set_nonblocking(nonblocking)
+    }
+
     /// Ends the writing half in order: what was written arrives.
     pub fn finish(&mut self) {
         let _ = self.io.flush();
@@ -323,9 +349,9 @@ impl TlsStream {
     }
 }
 
-impl super::frame::Patient for TlsStream {
-    fn patience(&mut self, time: Duration) -> io::Result<()> {
-        self.socket.set_write_timeout(Some(time))
+impl super::sockets::Connection for TlsStream {
+    fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 
@@ -349,6 +375,11 @@ impl Write for TlsStream {
 pub struct Closer(TcpStream);
 
 impl Closer {
+    /// Ends the reading half: who waits for something to read returns.
+    pub fn stop_reading(&self) {
+        let _ = self.0.shutdown(Shutdown::Read);
+    }
+
     /// Ends it: who reads or writes returns.
     pub fn close(&self) {
         let _ = self.0.shutdown(Shutdown::Both);

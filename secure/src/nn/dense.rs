@@ -9,20 +9,9 @@ use crate::protocol::multiply::multiply;
 use crate::protocol::select::select_with_bit;
 use crate::protocol::truncate::truncate_doubled;
 use crate::share::{Doubled, Share};
-use serde::{Deserialize, Serialize};
 
-/// The shared parameters of one layer.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct LayerShare {
-    /// W, (in, out), scale f.
-    pub weights: Share,
-    /// b, (1, out), scale f.
-    pub bias: Share,
-    /// V_W, (in, out), scale f + extra velocity bits.
-    pub weight_velocity: Share,
-    /// V_b, (1, out), scale f + extra velocity bits.
-    pub bias_velocity: Share,
-}
+/// The shared parameters of one layer; biases have the shape (1, out).
+pub type LayerShare = spec::Layer<Share>;
 
 /// The pre-activations trunc(x W + (b << f), f), (batch, out), scale f: one truncated product.
 ///

@@ -29,10 +29,11 @@ use crate::kernel::wide_fn;
 use crate::party::Party;
 use crate::prg::CallId;
 use crate::share::{BitShare, Planes};
+use crate::step::Step;
 use futures_util::try_join;
 use std::borrow::Borrow;
 
-const STEP: &str = "adder";
+const STEP: Step = Step::Adder;
 const CHUNK: u32 = 4;
 
 // Purposes of the streams within one call.
@@ -89,49 +90,95 @@ pub async fn carry_of<B: Borrow<Planes>>(
     (blocks, len): (usize, usize),
     width: u32,
 ) -> Result<BitShare> {
-    let w = blocks * len.div_ceil(64);
-    let chunks = width.div_ceil(CHUNK);
-    let entries: usize = (0..chunks).map(|j| (1usize << chunk_bits(width, j)) - 1).sum();
-    let range = |j: u32| j * CHUNK..j * CHUNK + chunk_bits(width, j);
+    let chunks = Chunks { width, words: blocks * len.div_ceil(64) };
     let t = p.call_id();
     let (query, planes) = if p.id == PartyId::P0 {
         let planes = planes.await?;
-        let indicate = |query: &mut [u64]| {
-            let mut at = 0;
-            for j in 0..chunks {
-                let c = chunk_bits(width, j);
-                indicators(planes.borrow().range(range(j)), c, w, &mut query[at..]);
-                at += ((1 << c) - 1) * w;
-            }
-        };
-        (query(p, t, entries * w, indicate).await?, planes)
+        (query(p, t, chunks.query_words(), |query| chunks.indicate(planes.borrow(), query)).await?, planes)
     } else {
-        try_join!(query(p, t, entries * w, |_| ()), planes)?
+        try_join!(query(p, t, chunks.query_words(), |_| ()), planes)?
     };
     let planes = planes.borrow();
     debug_assert!(planes.shape() == (blocks, len) && (1..=planes.width()).contains(&width));
-    let chunk_planes = |j: u32| planes.range(range(j));
+    let inner = |answers: &mut [u64], zero_entry: &mut [u64]| chunks.answer(planes, &query, answers, zero_entry);
+    let (own, next) = answer(p, t, chunks.answer_words(), inner).await?;
 
-    // Answers: G of every chunk, then P of every chunk but the lowest, whose P nobody needs.
-    let n = chunks as usize;
-    let (own, next) = answer(p, t, (2 * n - 1) * w, |answers, zero_entry| {
-        let (g, props) = answers.split_at_mut(n * w);
-        let mut at = 0;
-        for j in 0..n {
-            let c = chunk_bits(width, j as u32);
-            let q = &query[at..at + ((1 << c) - 1) * w];
-            let prop = (j > 0).then(|| (&mut props[(j - 1) * w..j * w], &mut zero_entry[(n + j - 1) * w..(n + j) * w]));
-            let g = &mut g[j * w..(j + 1) * w];
-            chunk_answers(c, q, chunk_planes(j as u32), g, prop);
-            at += q.len();
+    let (n, m) = (chunks.count(), 2 * chunks.count() - 1);
+    let flat = BitShare { blocks: m, len: 64 * chunks.words, own, next };
+    let carry = up_the_tree(p, flat.gather(0..n), flat.gather(n..m)).await?;
+    Ok(BitShare { blocks, len, own: carry.own, next: carry.next })
+}
+
+/// How two numbers of `width` bits are cut into chunks of four, with `words` words in a plane.
+#[derive(Clone, Copy)]
+struct Chunks {
+    width: u32,
+    words: usize,
+}
+
+impl Chunks {
+    fn count(self) -> usize {
+        self.width.div_ceil(CHUNK) as usize
+    }
+
+    /// Bits of chunk `j`.
+    fn bits(self, j: usize) -> u32 {
+        chunk_bits(self.width, j as u32)
+    }
+
+    /// The words of chunk `j` among the `planes` of a number.
+    fn of(self, planes: &Planes, j: usize) -> &[u64] {
+        let start = CHUNK * j as u32;
+        planes.range(start..start + self.bits(j))
+    }
+
+    /// Words of chunk `j`'s part of the query: a plane for each value but 0.
+    fn part(self, j: usize) -> usize {
+        ((1 << self.bits(j)) - 1) * self.words
+    }
+
+    /// Words of the whole query.
+    fn query_words(self) -> usize {
+        (0..self.count()).map(|j| self.part(j)).sum()
+    }
+
+    /// Words of an answer: G of every chunk, then P of every chunk but the lowest, whose P nobody needs.
+    fn answer_words(self) -> usize {
+        (2 * self.count() - 1) * self.words
+    }
+
+    /// Party 0: writes the indicators of all chunks into `query`.
+    fn indicate(self, planes: &Planes, query: &mut [u64]) {
+        let mut rest = query;
+        for j in 0..self.count() {
+            let part;
+            (part, rest) = std::mem::take(&mut rest).split_at_mut(self.part(j));
+            indicators(self.of(planes, j), self.bits(j), self.words, part);
         }
-    })
-    .await?;
+    }
 
-    let flat = BitShare { blocks: 2 * n - 1, len: 64 * w, own, next };
-    let (mut g, mut props) = (flat.gather(0..n), flat.gather(n..2 * n - 1));
+    /// Parties 1 and 2: writes the inner products of `query` with all tables into `answers`, and the tables' entries
+    /// for a' = 0 into `zero_entry`, which holds zeros: G has none.
+    fn answer(self, planes: &Planes, query: &[u64], answers: &mut [u64], zero_entry: &mut [u64]) {
+        let (n, w) = (self.count(), self.words);
+        let (g, props) = answers.split_at_mut(n * w);
+        let zero_props = &mut zero_entry[n * w..];
+        let mut rest = query;
+        for j in 0..n {
+            let part;
+            (part, rest) = rest.split_at(self.part(j));
+            let g = &mut g[j * w..(j + 1) * w];
+            let prop = j.checked_sub(1).map(|k| k * w..(k + 1) * w);
+            let prop = prop.map(|at| (&mut props[at.clone()], &mut zero_props[at]));
+            chunk_answers(self.bits(j), part, self.of(planes, j), g, prop);
+        }
+    }
+}
+
+/// The carry out of the highest chunk, from G of every chunk and P of every chunk but the lowest: props[j - 1] belongs
+/// to chunk j. Every level of the tree takes one round and halves the number of chunks.
+async fn up_the_tree(p: &Party, mut g: BitShare, mut props: BitShare) -> Result<BitShare> {
     while g.blocks > 1 {
-        // props[j - 1] belongs to chunk j.
         let pairs = g.blocks / 2;
         let high = |i: usize| 2 * i + 1;
         let left = props.gather((0..pairs).map(|i| high(i) - 1).chain((1..pairs).map(|i| high(i) - 1)));
@@ -147,7 +194,7 @@ pub async fn carry_of<B: Borrow<Planes>>(
         }
         (g, props) = (g_up, props_up);
     }
-    Ok(BitShare { blocks, len, own: g.own, next: g.next })
+    Ok(g)
 }
 
 /// The bits of a + b mod 2^width, one block a bit, lowest first, of one vector of up to five planes: a at party 0, b at

@@ -12,6 +12,7 @@ use crate::fault::faulty;
 use crate::id::Neighbour;
 use crate::party::Party;
 use crate::share::BitShare;
+use crate::step::Step;
 
 /// The cost of [`and`], a bit.
 pub const AND: Cost = Cost { rounds: 1, bits_per_element: 3 };
@@ -32,7 +33,7 @@ pub const fn and_all_cost(factors: u64) -> Cost {
 /// # Errors
 /// Those of the transport.
 pub async fn and(p: &Party, x: &BitShare, y: &BitShare) -> Result<BitShare> {
-    const STEP: &str = "and";
+    const STEP: Step = Step::And;
     debug_assert_eq!((x.blocks, x.len), (y.blocks, y.len));
     let cross = |i: usize| faulty!(AndCrossTerm => 0, x.next[i] & y.own[i]);
     let mut own: Words = (0..x.own.len()).map(|i| (x.own[i] & (y.own[i] ^ y.next[i])) ^ cross(i)).collect();

@@ -24,6 +24,7 @@ use crate::id::PartyId;
 use crate::kernel::{from_bits, wide_fn};
 use crate::party::Party;
 use crate::share::{BitShare, Share};
+use crate::step::Step;
 
 /// The cost of [`to_ring`], a bit.
 pub const TO_RING: Cost = Cost { rounds: 2, bits_per_element: 3 * 64 };
@@ -71,12 +72,12 @@ pub async fn to_ring(p: &Party, b: &BitShare) -> Result<Share> {
     let known = two_sided_bits(p, b);
     let c = from_party_0(p, if p.id == PartyId::P0 { &known } else { &[] }, known.len()).await?;
     let c = if p.id == PartyId::P1 { c.own } else { c.next };
-    let bits = finish_bit(p, "bit to ring", b, HalfBit { known, c }).await?;
+    let bits = finish_bit(p, Step::BitToRing, b, HalfBit { known, c }).await?;
     Ok(faulty!(BitScaled => bits.scale(p.fixed.one()), bits))
 }
 
 /// The second round.
-pub(super) async fn finish_bit(p: &Party, step: &'static str, b: &BitShare, half: HalfBit) -> Result<Share> {
+pub(super) async fn finish_bit(p: &Party, step: Step, b: &BitShare, half: HalfBit) -> Result<Share> {
     let HalfBit { known, mut c } = half;
     let (n, t) = (known.len(), p.call_id());
     let (own, next) = if p.id == PartyId::P0 {

@@ -17,6 +17,7 @@ use crate::id::PartyId;
 use crate::party::Party;
 use crate::prg::{CallId, Seed, Stream, fresh_seed, seed_of};
 use crate::share::{BitShare, Share};
+use crate::step::Step;
 use serde::{Deserialize, Serialize};
 
 /// The cost of [`from_party_0`], an element.
@@ -131,7 +132,7 @@ pub async fn bits_from_party_0(p: &Party, bits: &[u64], blocks: usize, len: usiz
 
 /// This party's two components of party 0's `n` words; `less` takes the mask away from a word.
 async fn components(p: &Party, words: &[u64], n: usize, less: fn(u64, u64) -> u64) -> Result<(Words, Words)> {
-    const STEP: &str = "input";
+    const STEP: Step = Step::Input;
     let t = p.call_id();
     let mask = || faulty!(InputUnmasked => Words::zeros(n), p.stream(0).words(t, 0, n));
     Ok(match p.id {

@@ -25,6 +25,7 @@ use crate::kernel::wide_fn;
 use crate::party::Party;
 use crate::share::same_shape;
 use crate::share::{Parts, Share};
+use crate::step::Step;
 
 /// The cost of [`reshare`], and with it of every product here, an element of the result.
 pub const RESHARE: Cost = Cost { rounds: 1, bits_per_element: 3 * 64 };
@@ -85,7 +86,7 @@ fn product(id: PartyId, a: u64, b: u64, c: u64, d: u64) -> u64 {
 /// # Errors
 /// Those of the transport.
 pub async fn reshare(p: &Party, parts: Parts) -> Result<Share> {
-    const STEP: &str = "multiply";
+    const STEP: Step = Step::Multiply;
     let Parts { rows, cols, part: mut own } = parts;
     let (i, t) = (p.id.index(), p.call_id());
     faulty!(ReshareUnmasked => (), p.stream((i + 1) % 3).add(t, 0, &mut own));

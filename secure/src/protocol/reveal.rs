@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::id::Neighbour;
 use crate::party::Party;
 use crate::share::Share;
+use crate::step::Step;
 
 /// The cost of [`reveal`], an element.
 pub const REVEAL: Cost = Cost { rounds: 1, bits_per_element: 3 * 64 };
@@ -18,7 +19,7 @@ pub const REVEAL: Cost = Cost { rounds: 1, bits_per_element: 3 * 64 };
 /// # Errors
 /// Those of the transport.
 pub async fn reveal(p: &Party, x: &Share) -> Result<Vec<i64>> {
-    const STEP: &str = "reveal";
+    const STEP: Step = Step::Reveal;
     p.send(STEP, Neighbour::Next, |m| m.extend_from_slice(&x.own));
     let received = p.receive(STEP, [x.len(), 0]).await;
     let missing = received.from(Neighbour::Previous);

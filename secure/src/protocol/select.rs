@@ -31,6 +31,7 @@ use crate::id::PartyId;
 use crate::kernel::wide_fn;
 use crate::party::Party;
 use crate::share::{BitShare, Parts, Share};
+use crate::step::Step;
 use futures_util::try_join;
 
 /// The cost of [`select`], an element.
@@ -43,7 +44,7 @@ pub const fn select_sum_cost(rows: u64) -> Cost {
     Cost { rounds: 2, bits_per_element: (2 * rows + 3) * 64 }
 }
 
-const STEP: &str = "select";
+const STEP: Step = Step::Select;
 const C_0: u8 = 0;
 const Y_0: u8 = 1;
 

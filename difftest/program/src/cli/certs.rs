@@ -28,7 +28,7 @@ pub struct Args {
     days: i64,
 }
 
-/// Writes them.
+/// Writes keys, certificates and configuration files.
 ///
 /// # Errors
 /// A file that cannot be written.

@@ -44,8 +44,8 @@ pub struct Args {
     /// chance, 11 % for ten balanced classes (the paper's rule)
     #[arg(long)]
     restart_on_divergence: bool,
-    /// Free mode: write what was trained, f64's weights to FILE and each party's shares to a file of its own beside it
-    /// (safetensors)
+    /// Free mode: write what was trained, the real side's weights to FILE and each party's shares to a file of its own
+    /// beside it (safetensors)
     #[arg(long, value_name = "FILE")]
     save_model: Option<PathBuf>,
     /// Free mode: go on with a model written by --save-model, from the batch after its last

@@ -74,6 +74,17 @@ enum Command {
     },
 }
 
+impl Args {
+    /// Why these flags have nothing to do with parties elsewhere, if they have not.
+    pub fn apart(&self) -> Option<&'static str> {
+        match (&self.command, self.run.times) {
+            (Some(_), _) => Some("this command runs no training"),
+            (None, Some(_)) => Some("the paper's pages have the seconds of parties in this process"),
+            (None, None) => None,
+        }
+    }
+}
+
 const OUT: &str = "paper-results";
 
 #[derive(Debug, clap::Args)]

@@ -75,8 +75,8 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         )],
     };
     let (fresh, _) = replay::fresh(&file, &mut start)?;
-    list(&mut out, "integer model on the recorded coins, against f64", &recorded);
-    list(&mut out, "three fresh parties, against integer model and f64", &fresh);
+    list(&mut out, "integer model on the recorded coins, against real numbers", &recorded);
+    list(&mut out, "three fresh parties, against integer model and real numbers", &fresh);
     print(&out)?;
     let failed = fresh.iter().any(|c| !c.passed);
     if let Some(path) = &args.shrink {

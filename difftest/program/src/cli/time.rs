@@ -1,4 +1,4 @@
-//! `difftest time`: secure against plaintext epochs.
+//! `difftest time`: secure epochs against epochs in real numbers.
 
 use super::training::Flags;
 use super::{Verdict, print};
@@ -22,7 +22,8 @@ const LAYERS: usize = 2;
 A run is called clean if five or more epochs count and other work on the machine took no more than a tenth of a core; \
 else quote processor time only.\n\
 `taskset -c 0 difftest time` measures one core. SECURE_KERNEL chooses the matrix kernel.\n\
-The projections add latency and bandwidth to the measured computation; nothing is sent over such a network."
+The projections add latency and bandwidth to the measured computation; nothing is sent over such a network. The \
+estimate counts a latency for each message of the longest chain, the bound one for each round."
 )]
 pub struct Args {
     #[command(flatten)]

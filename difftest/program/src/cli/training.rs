@@ -7,7 +7,7 @@ use fixtures::Dataset;
 use reference::spec::{FixedSpec, Head, Rounding, SgdSpec, TrainSpec};
 use std::path::PathBuf;
 
-/// What is trained, and on what.
+/// Flags of a training: the network, its head and rounding, the optimiser, and the data.
 #[derive(Debug, clap::Args)]
 pub struct Flags {
     /// Output head: softmax, relu-prob, relu-prob-cut, relu-grad or relu-eps
@@ -53,8 +53,8 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// What is trained, with so many `layers` if none are named: for the data set, or until it is known for the one
-    /// that ships with the program, or for any that was named.
+    /// The specification that the flags ask for, with so many `layers` if none are named: for the data set, or until it
+    /// is known for the one that ships with the program, or for any that was named.
     ///
     /// # Errors
     /// The first limit that is broken.

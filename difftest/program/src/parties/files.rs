@@ -13,7 +13,7 @@ use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What `difftest party --config` reads.
+/// The file that `difftest party --config` reads.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartyFile {
@@ -56,7 +56,7 @@ pub struct PartyFile {
     pub addresses: AddressTable,
 }
 
-/// What `--parties FILE` reads.
+/// The file that `--parties FILE` reads.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostsFile {
@@ -85,7 +85,7 @@ pub struct PinTable {
     client: String,
 }
 
-/// Addresses.
+/// The addresses of the parties.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AddressTable {
@@ -139,7 +139,7 @@ impl PinTable {
 }
 
 impl AddressTable {
-    /// In order.
+    /// The three values in the order of the parties.
     pub fn all(&self) -> [Option<String>; 3] {
         [self.party0.clone(), self.party1.clone(), self.party2.clone()]
     }

@@ -13,7 +13,7 @@ use reference::spec::Head;
 /// The head's intermediates.
 pub struct HeadParts;
 
-/// What a head's row is computed from.
+/// The operands from which a row of a head is computed.
 pub struct Row<'h> {
     /// The trace's header.
     pub header: &'h Header,
@@ -23,7 +23,8 @@ pub struct Row<'h> {
     pub mistake: (f64, bool),
 }
 
-/// What thresholds are got wrong by: the cause, what it is, units from eps, whether equality is decided the other way.
+/// The mistakes that are made with thresholds: the cause, the mistake in words, units from eps, and whether equality is
+/// decided the other way.
 pub const THRESHOLDS: [(&str, &str, f64, bool); 3] = [
     (">= for >", "a logit equal to the threshold is decided the other way", 0.0, true),
     ("threshold off by one", "the threshold is one unit lower", -1.0, false),

@@ -7,7 +7,7 @@ use crate::foreign::number::Number;
 use crate::foreign::outcome::{Operation, Outcome};
 use crate::foreign::view::View;
 
-/// The activations.
+/// The activations of the hidden layers.
 pub struct Relu;
 
 impl Operation for Relu {

@@ -9,7 +9,7 @@ use crate::foreign::outcome::{Alternative, Operation, Outcome};
 use crate::foreign::view::View;
 use crate::trace::header::{Header, Numbers, Update};
 
-/// The velocities.
+/// The velocities of all layers.
 pub struct Velocity;
 
 /// The weights and biases.

@@ -1,6 +1,6 @@
 //! Claims about the replacements' accuracy beside softmax's.
 
-use super::super::cell::layers_of;
+use super::super::wording::layers_of;
 use super::case::{Cases, Claim, EPOCHS, Evidence, REPLACEMENTS, configurations, points, seeds};
 use reference::spec::{Head, Rounding};
 

@@ -1,7 +1,8 @@
-//! What claims are made of: the verdict, the cases that decide it, and the cells as evidence.
+//! The parts of a claim: the verdict, the cases that decide it, and the cells as evidence.
 
-use super::super::cell::{Cell, Setup, Side, binomial_error, mean_and_error};
+use super::super::cell::{Cell, Setup, Side};
 use super::super::seconds::Source;
+use super::super::standard_error::{binomial_error, mean_and_error};
 use super::super::time_cell::{Configuration, TimeCell};
 use crate::count::counted;
 use reference::spec::{Head, Rounding};
@@ -13,7 +14,7 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judgement {
-    /// It holds.
+    /// The claim holds.
     Holds,
     /// It does not hold: a finding.
     DoesNotHold,
@@ -31,7 +32,7 @@ impl fmt::Display for Judgement {
     }
 }
 
-/// One claim.
+/// One claim of the paper, and the verdict on it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Claim {
     /// A short name.
@@ -40,7 +41,7 @@ pub struct Claim {
     pub verdict: Judgement,
     /// Where the paper says it.
     pub place: &'static str,
-    /// What the paper says, in other words.
+    /// The paper's statement, in other words.
     pub statement: String,
     /// How it is tested here.
     pub test: String,
@@ -68,7 +69,7 @@ pub(super) struct Cases {
     claim: Claim,
     /// Configurations that the claim covers and that no finished cell is of.
     pub missing: Vec<String>,
-    /// Cases seen.
+    /// The number of cases seen.
     pub tested: usize,
     contradicted: bool,
     /// Whether something is left open.
@@ -151,7 +152,7 @@ impl fmt::Display for Accuracy {
 pub struct Evidence<'a> {
     /// Of all cells.
     pub setup: &'a Setup,
-    /// Finished cells.
+    /// The finished cells.
     pub cells: &'a [Cell],
     /// Configurations timed by themselves.
     pub times: &'a [TimeCell],

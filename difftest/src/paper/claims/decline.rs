@@ -1,6 +1,7 @@
 //! Accuracy that falls in late epochs under nearest rounding.
 
-use super::super::cell::{Cell, layers_of};
+use super::super::cell::Cell;
+use super::super::wording::layers_of;
 use super::case::{Accuracy, Cases, Claim, DEPTHS, EPOCHS, Evidence, HEADS, SUPPORTS, collapsed, points};
 use reference::spec::Rounding;
 

@@ -1,6 +1,7 @@
 //! Claims about two layers, three layers and long training.
 
-use super::super::cell::{Cell, Side, layers_of};
+use super::super::cell::{Cell, Side};
+use super::super::wording::layers_of;
 use super::case::{Accuracy, Cases, Claim, EPOCHS, Evidence, points, seeds};
 use reference::spec::{Head, Rounding};
 
@@ -32,10 +33,10 @@ pub fn third_layer(e: &Evidence) -> Claim {
     cases.finish(&format!("secure or integer cells of softmax with 2 and 3 layers and {EPOCHS} epochs"))
 }
 
-/// Three layers against two in plaintext.
-pub fn plaintext_third_layer(e: &Evidence) -> Claim {
+/// Three layers against two in real numbers.
+pub fn real_third_layer(e: &Evidence) -> Claim {
     let mut cases = Cases::new(
-        "plaintext-third-layer",
+        "real-third-layer",
         "section 4, text after table 1",
         "In plaintext too, three layers are no better than two. (The paper tried it with the TensorFlow tutorial for \
          MNIST, its first dense layer doubled.)",

@@ -10,8 +10,9 @@
 //! * (c) [`Reading::Published`]: the rates that the rule of the published code arrives at, where a restart uses up an
 //!   epoch of the table's 20 ([`published`]).
 
-use super::super::cell::{Attempt, Cell, Epoch, RATE_UNIT, layers_of, short};
+use super::super::cell::{Attempt, Cell, Epoch, RATE_UNIT};
 use super::super::published::Run;
+use super::super::wording::{layers_of, short};
 use super::case::{Cases, Claim, EPOCHS, Evidence, collapsed};
 use crate::check::divergence::Verdict;
 use reference::spec::{Head, Rounding};
@@ -19,7 +20,7 @@ use reference::spec::{Head, Rounding};
 #[allow(unused_imports, reason = "for the documentation")]
 use super::super::published;
 
-/// What "smallest possible learning rate" may mean.
+/// A reading of the paper's "smallest possible learning rate".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
     /// (a) Every rate that the encoding can represent, for so many epochs.
@@ -34,7 +35,7 @@ pub enum Reading {
 pub const READINGS: [Reading; 4] =
     [Reading::Representable(EPOCHS), Reading::Representable(50), Reading::WholeUnits, Reading::Published];
 
-/// What a cell of relu-grad says of a reading.
+/// The evidence of cells of relu-grad about a reading.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
     /// Some rate trains for all epochs: the rate, and the accuracy at the end, 0 to 1.
@@ -55,7 +56,7 @@ fn helps(cell: &Cell, a: &Attempt, epochs: usize) -> Option<f64> {
     ((a.ended.is_none() || a.epochs.len() > epochs) && learnt).then_some(end)
 }
 
-/// What cells of one configuration and seed say: the grid's cell, and those of a single rate.
+/// Reads the evidence of the cells of one configuration and seed: the grid's cell, and those of a single rate.
 pub fn found(reading: Reading, cells: &[&Cell]) -> Found {
     let attempts = || cells.iter().flat_map(|c| c.attempts.iter().map(move |a| (*c, a)));
     let best = |least: f64, epochs: usize| {

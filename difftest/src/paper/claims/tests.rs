@@ -19,7 +19,7 @@ pub(crate) fn cell(id: &str, accuracy: &[f64]) -> Cell {
         train_rows: 60_000,
         test_rows: 10_000,
         batch: 128,
-        ..super::super::cell::tests::setup()
+        ..super::super::cell::setup::tests::setup()
     };
     let epochs = accuracy.iter().map(|a| Epoch {
         steps: 469,
@@ -396,7 +396,7 @@ fn depth_and_length() {
     assert_eq!(verdicts(&long(&[0.99; 30])), [DoesNotHold; 2], "a run that ends is no success");
     let plain = |three: f64| {
         let of = |l: usize, a: f64| cell(&format!("real-softmax-l{l}-s1-e20"), &[a; 20]);
-        judged(&[of(2, 0.97), of(3, three)], "plaintext-third-layer").verdict
+        judged(&[of(2, 0.97), of(3, three)], "real-third-layer").verdict
     };
     assert_eq!([plain(0.972), plain(0.98)], [Holds, DoesNotHold]);
 }

@@ -3,8 +3,10 @@
 //! Only configurations timed by themselves on a quiet machine, or else whole grids that ran alone, are compared, and
 //! those of like machines; anything else leaves a claim open, with the reason.
 
-use super::super::cell::{Cell, Untimed, binomial_error, layers_of};
+use super::super::cell::{Cell, Untimed};
 use super::super::seconds::Source;
+use super::super::standard_error::binomial_error;
+use super::super::wording::layers_of;
 use super::case::{Cases, Claim, DEPTHS, EPOCHS, Evidence, REPLACEMENTS, configurations, points};
 use crate::count::counted;
 use reference::spec::{Head, Rounding};

@@ -1,7 +1,8 @@
 //! The course of training: accuracy, drift between the sides, gradients and logits, by epoch.
 
-use super::super::cell::{Id, Side, layers_of};
+use super::super::cell::{Id, Side};
 use super::super::result::{Drift, Findings, Point};
+use super::super::wording::layers_of;
 use crate::report::html::Page;
 use crate::report::html::plot::{Plot, Series, Stroke, legend};
 use reference::spec::{FixedSpec, Head, Rounding};

@@ -11,7 +11,7 @@ use crate::side::Spent;
 
 /// The whole page.
 pub fn comparison(report: &Report) -> String {
-    let mut page = Page::new("difftest: secure training against f64 and the integer model");
+    let mut page = Page::new("difftest: secure training against real numbers and the integer model");
     let scrolling = |what: &str, text: &str| {
         format!("<pre tabindex=\"0\" role=\"region\" aria-label=\"{what}\">{}</pre>", escape(text))
     };
@@ -54,8 +54,8 @@ fn checks(page: &mut Page, report: &Report) {
 fn tensors(page: &mut Page, report: &Report) {
     page.heading("Tensors");
     page.paragraph(
-        "Errors of the fixed-point sides against f64, and their proven bounds, in units of 2^-f. The bar is the \
-         largest part of its bound that an element uses.",
+        "Errors of the fixed-point sides against real numbers, and their proven bounds, in units of 2^-f. The bar is \
+         the largest part of its bound that an element uses.",
     );
     page.paragraph(
         "An element is ambiguous if it jumps with a comparison whose operand is within its bound of the threshold, so \

@@ -13,7 +13,7 @@ use std::hash::{Hash, Hasher};
 pub struct Stroke {
     /// 1 to 5 for series, 6 for limits.
     pub colour: u8,
-    /// Dashed.
+    /// Whether the line is dashed.
     pub dashed: bool,
 }
 
@@ -28,33 +28,33 @@ impl Stroke {
     }
 }
 
-/// One line.
+/// One line of a plot.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// In the legend.
+    /// The name of the line in the legend.
     pub name: String,
-    /// How.
+    /// The colour of the line, and whether it is dashed.
     pub stroke: Stroke,
-    /// By increasing x.
+    /// The points (x, y), by increasing x.
     pub points: Vec<(f64, f64)>,
 }
 
-/// One plot.
+/// One plot with its axes and lines.
 #[derive(Debug, Clone)]
 pub struct Plot {
-    /// What is shown.
+    /// The title above the plot.
     pub title: String,
-    /// What it shows, for those who do not see it.
+    /// A description of what it shows, for those who do not see it.
     pub description: String,
-    /// With unit.
+    /// The label of the axis, with its unit.
     pub x: &'static str,
-    /// With unit.
+    /// The label of the axis, with its unit.
     pub y: &'static str,
     /// Powers of ten on the y axis; values must be positive.
     pub log: bool,
     /// Values below are drawn on this edge.
     pub lowest: Option<f64>,
-    /// Lines.
+    /// The lines of the plot.
     pub series: Vec<Series>,
 }
 
@@ -154,7 +154,7 @@ impl Plot {
     }
 }
 
-/// What the lines of several plots mean, each once.
+/// The legend of several plots: the name of every line, each once.
 pub fn legend(plots: &[Plot]) -> String {
     let mut seen = Vec::new();
     for s in plots.iter().flat_map(|p| &p.series) {

@@ -3,12 +3,12 @@
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use std::ops::Range;
 
-/// A mark.
+/// A mark on an axis, with its number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
     /// Its place on the axis; of a logarithmic axis, the logarithm to base 10.
     pub at: f64,
-    /// Its number.
+    /// The number beside the mark.
     pub label: String,
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::f64::dense::Layer;
+use crate::f64::dense::at_rest;
 use crate::f64::scratch::Scratch;
 use approx::relative_eq;
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ fn clear_of_branches(seed: u64, widths: &[usize], batch: usize) -> (Network, Arr
             let magnitude = rng.random_range(0.5..1.0);
             if alive[j] { magnitude } else { -magnitude }
         });
-        layers.push(Layer::at_rest(weights, Array1::zeros(shape[1])));
+        layers.push(at_rest(weights, Array1::zeros(shape[1])));
     }
     let x = Array2::from_shape_simple_fn((batch, widths[0]), || rng.random_range(0.5..1.0));
     let classes: Vec<usize> = (0..alive.len()).filter(|&j| alive[j]).collect();

@@ -32,7 +32,7 @@ pub(super) enum Width {
 }
 
 impl Width {
-    /// Widest first.
+    /// All widths, widest first.
     pub const ALL: [Width; 3] = [Width::Four, Width::Two, Width::One];
 
     fn is_available(self) -> bool {

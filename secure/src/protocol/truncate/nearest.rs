@@ -21,9 +21,10 @@ use crate::prg::CallId;
 use crate::protocol::adder::{carry_cost, carry_of};
 use crate::protocol::convert::two_sided_bits;
 use crate::share::{Planes, Share, zip};
+use crate::step::Step;
 use std::ops::Range;
 
-const STEP: &str = "truncate";
+const STEP: Step = Step::Truncate;
 
 // Purposes of the streams within one call.
 const R: u8 = 0;

@@ -31,8 +31,9 @@ use crate::prg::Draw;
 #[cfg(feature = "faults")]
 use crate::share::zip;
 use crate::share::{Parts, Share};
+use crate::step::Step;
 
-const STEP: &str = "truncate";
+const STEP: Step = Step::Truncate;
 
 // Purposes of the streams within one call.
 const R: u8 = 0;

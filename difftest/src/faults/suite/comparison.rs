@@ -2,8 +2,8 @@
 
 use super::operands::{anything, low_bits, odd, ordinary, share};
 use crate::faults::cause::{Evidence, Row};
-use crate::faults::lab::Lab;
-use crate::faults::world::Output::{Bits, Ring};
+use crate::faults::harness::Harness;
+use crate::faults::three_parties::Output::{Bits, Ring};
 use rand::Rng;
 use rand_chacha::ChaCha12Rng;
 use reference::fixed as model;
@@ -17,7 +17,7 @@ use secure::protocol::convert::to_ring;
 use secure::protocol::select::{select, select_sum, select_with_bit};
 use secure::share::Planes;
 
-pub(super) fn sums(lab: &mut Lab, rng: &mut ChaCha12Rng) {
+pub(super) fn sums(harness: &mut Harness, rng: &mut ChaCha12Rng) {
     for width in [4, 5, 16, 31, 39, 61] {
         let n = 64 * rng.random_range(2..5);
         let mask = (1u64 << width) - 1;
@@ -30,7 +30,7 @@ pub(super) fn sums(lab: &mut Lab, rng: &mut ChaCha12Rng) {
             .collect();
         let planes = |p: &Party, bits: u32| Planes::of(if p.id == PartyId::P0 { &a } else { &b }, 1, n, 0..bits);
         let low = width.min(5);
-        lab.case(
+        harness.case(
             "adder",
             &format!("carry of {width} bits, sum of {low}"),
             Nearest,
@@ -50,10 +50,10 @@ pub(super) fn sums(lab: &mut Lab, rng: &mut ChaCha12Rng) {
     }
 }
 
-pub(super) fn signs(lab: &mut Lab, rng: &mut ChaCha12Rng) {
+pub(super) fn signs(harness: &mut Harness, rng: &mut ChaCha12Rng) {
     for n in [192, 1 + rng.random_range(0..200)] {
         let x = ordinary(rng, n);
-        lab.case(
+        harness.case(
             "compare",
             &format!("signs of {n} values"),
             Nearest,
@@ -65,10 +65,10 @@ pub(super) fn signs(lab: &mut Lab, rng: &mut ChaCha12Rng) {
     }
 }
 
-pub(super) fn bits(lab: &mut Lab, rng: &mut ChaCha12Rng) {
+pub(super) fn bits(harness: &mut Harness, rng: &mut ChaCha12Rng) {
     for (blocks, len) in [(3, 128), (2, 1 + rng.random_range(0..100))] {
         let v: Vec<i64> = (0..blocks * len).map(|_| rng.random()).collect();
-        lab.case(
+        harness.case(
             "convert",
             &format!("{blocks} blocks of {len} bits to the ring"),
             Nearest,
@@ -80,11 +80,11 @@ pub(super) fn bits(lab: &mut Lab, rng: &mut ChaCha12Rng) {
     }
 }
 
-pub(super) fn selections(lab: &mut Lab, rng: &mut ChaCha12Rng) {
+pub(super) fn selections(harness: &mut Harness, rng: &mut ChaCha12Rng) {
     for (blocks, len) in [(3, 128), (2, 1 + rng.random_range(0..100))] {
         let v: Vec<i64> = (0..blocks * len).map(|_| rng.random()).collect();
         let x = anything(rng, blocks * len);
-        lab.case(
+        harness.case(
             "select",
             &format!("{blocks} rows of {len} values"),
             Nearest,
@@ -107,7 +107,7 @@ pub(super) fn selections(lab: &mut Lab, rng: &mut ChaCha12Rng) {
     }
 }
 
-pub(super) fn maxima(lab: &mut Lab, rng: &mut ChaCha12Rng) {
+pub(super) fn maxima(harness: &mut Harness, rng: &mut ChaCha12Rng) {
     for classes in [10, 2, 3, 8, 7] {
         let rows = 64;
         // Ties in every other row.
@@ -116,7 +116,7 @@ pub(super) fn maxima(lab: &mut Lab, rng: &mut ChaCha12Rng) {
             .collect();
         let tied = |r: &[i64]| r.iter().filter(|v| *v == r.iter().max().unwrap_or(&0)).count() > 1;
         let kinds = v.chunks(classes).map(|r| if tied(r) { Row::Edge } else { Row::Plain }).collect();
-        lab.case(
+        harness.case(
             "argmax",
             &format!("{rows} rows of {classes}"),
             Nearest,

@@ -3,8 +3,8 @@
 use super::operands::anything;
 use crate::explain::cause::Cause;
 use crate::faults::cause::Evidence;
-use crate::faults::lab::{ALARM, Lab};
-use crate::faults::world::{self, Output, run};
+use crate::faults::harness::{ALARM, Harness};
+use crate::faults::three_parties::{self, Output, run};
 use crate::statistics::{bit_balance, repeats};
 use Output::{Bits, Common, Ring};
 use rand::Rng;
@@ -14,7 +14,7 @@ use secure::id::PartyId;
 use secure::party::Party;
 use secure::protocol::input::{bits_from_party_0, from_party_0};
 
-pub(super) fn streams(lab: &mut Lab, _: &mut ChaCha12Rng) {
+pub(super) fn streams(harness: &mut Harness, _: &mut ChaCha12Rng) {
     const N: usize = 512;
     // The same tickets at all parties: two purposes of one call, and another call.
     let draw = |p: &Party| -> secure::Result<Vec<Output>> {
@@ -28,22 +28,22 @@ pub(super) fn streams(lab: &mut Lab, _: &mut ChaCha12Rng) {
         };
         Ok(vec![Common([of(p.id.index()), of((p.id.index() + 1) % 3)])])
     };
-    if lab.finding.is_some() {
+    if harness.finding.is_some() {
         return;
     }
     let at = "prg";
-    let runs = run(lab.fixed, Nearest, None, draw).and_then(|a| Ok((a, run(lab.fixed, Nearest, None, draw)?)));
+    let runs = run(harness.fixed, Nearest, None, draw).and_then(|a| Ok((a, run(harness.fixed, Nearest, None, draw)?)));
     let (a, b) = match runs {
         Ok(runs) => runs,
-        Err(e) => return lab.found("protocol-error", at, Cause::Protocol, e),
+        Err(e) => return harness.found("protocol-error", at, Cause::Protocol, e),
     };
     let [p, q, r] = &a.outputs;
-    if let Err(e) = world::open([&p[0], &q[0], &r[0]]) {
-        return lab.found("replicas", at, Cause::Protocol, format!("streams: {e}"));
+    if let Err(e) = three_parties::open([&p[0], &q[0], &r[0]]) {
+        return harness.found("replicas", at, Cause::Protocol, format!("streams: {e}"));
     }
     for (i, (a, b)) in a.outputs.iter().zip(&b.outputs).enumerate() {
         let (Common([a, _]), Common([b, _])) = (&a[0], &b[0]) else { continue };
-        lab.words += a.len() as u64;
+        harness.words += a.len() as u64;
         let (balance, repeated) = (bit_balance(a), repeats(a));
         let both: Vec<u64> = a.iter().zip(b).map(|(a, b)| a ^ b).collect();
         let detail = if both.iter().all(|d| *d == 0) {
@@ -55,15 +55,15 @@ pub(super) fn streams(lab: &mut Lab, _: &mut ChaCha12Rng) {
         } else {
             continue;
         };
-        lab.found("transcript", at, Cause::Protocol, format!("stream {i}: {detail}"));
+        harness.found("transcript", at, Cause::Protocol, format!("stream {i}: {detail}"));
     }
 }
 
-pub(super) fn inputs(lab: &mut Lab, rng: &mut ChaCha12Rng) {
+pub(super) fn inputs(harness: &mut Harness, rng: &mut ChaCha12Rng) {
     for n in [64, 1 + rng.random_range(0..200)] {
         let v = anything(rng, n);
         let words: Vec<u64> = v.iter().map(|v| *v as u64).collect();
-        lab.case(
+        harness.case(
             "input",
             &format!("{n} values and {n} words of bits of party 0"),
             Nearest,

@@ -2,8 +2,8 @@
 
 use super::operands::{anything, column, low_bits, share};
 use crate::faults::cause::Evidence;
-use crate::faults::lab::Lab;
-use crate::faults::world::Output::{Bits, Ring};
+use crate::faults::harness::Harness;
+use crate::faults::three_parties::Output::{Bits, Ring};
 use rand::Rng;
 use rand_chacha::ChaCha12Rng;
 use reference::spec::Rounding::Nearest;
@@ -13,14 +13,14 @@ use secure::protocol::matmul::{Left, Matrix, matmul_parts};
 use secure::protocol::multiply::{dot_rows, multiply, multiply_by_row, reshare};
 use secure::share::{Doubled, Factor};
 
-pub(super) fn conjunctions(lab: &mut Lab, rng: &mut ChaCha12Rng) {
+pub(super) fn conjunctions(harness: &mut Harness, rng: &mut ChaCha12Rng) {
     for factors in [2, 3, 5, 8, 9] {
         let groups = 3;
         let len = 64 * rng.random_range(2..5);
         let blocks = factors * groups;
         // Mostly ones, so that a conjunction of many is often one.
         let v: Vec<i64> = (0..blocks * len).map(|_| i64::from(rng.random_bool(0.8))).collect();
-        lab.case(
+        harness.case(
             "and",
             &format!("conjunction of {factors}"),
             Nearest,
@@ -35,10 +35,10 @@ pub(super) fn conjunctions(lab: &mut Lab, rng: &mut ChaCha12Rng) {
     }
 }
 
-pub(super) fn products(lab: &mut Lab, rng: &mut ChaCha12Rng) {
+pub(super) fn products(harness: &mut Harness, rng: &mut ChaCha12Rng) {
     for (rows, cols) in [(16, 16), (8, rng.random_range(1..40))] {
         let (x, y, s) = (anything(rng, rows * cols), anything(rng, rows * cols), anything(rng, rows));
-        lab.case(
+        harness.case(
             "multiply",
             &format!("products of {rows} x {cols} matrices"),
             Nearest,
@@ -61,11 +61,11 @@ pub(super) fn products(lab: &mut Lab, rng: &mut ChaCha12Rng) {
     }
 }
 
-pub(super) fn matrix_products(lab: &mut Lab, rng: &mut ChaCha12Rng) {
+pub(super) fn matrix_products(harness: &mut Harness, rng: &mut ChaCha12Rng) {
     for (rows, inner, cols) in [(16, 16, 12), (8, rng.random_range(1..200), 9)] {
         let (x, y) = (anything(rng, rows * inner), anything(rng, inner * cols));
         let z = anything(rng, rows * cols);
-        lab.case(
+        harness.case(
             "matmul",
             &format!("twice the products of {rows} x {inner} and {inner} x {cols}"),
             Nearest,

@@ -2,8 +2,8 @@
 
 use super::operands::{ROUNDINGS, array, flat, share};
 use crate::faults::cause::Evidence;
-use crate::faults::lab::Lab;
-use crate::faults::world::Output::{self, Ring};
+use crate::faults::harness::Harness;
+use crate::faults::three_parties::Output::{self, Ring};
 use ndarray::Array1;
 use rand::Rng;
 use rand_chacha::ChaCha12Rng;
@@ -62,9 +62,9 @@ impl Dense {
         [share(self.width, self.width, &self.w), share(1, self.width, &self.b)]
     }
 
-    fn forward(&self, lab: &mut Lab, rounding: Rounding, what: &str, x: &[i64]) {
+    fn forward(&self, harness: &mut Harness, rounding: Rounding, what: &str, x: &[i64]) {
         let [w, b] = self.parameters();
-        lab.case(
+        harness.case(
             "dense/forward",
             what,
             rounding,
@@ -81,10 +81,10 @@ impl Dense {
         );
     }
 
-    fn backward(&self, lab: &mut Lab, rounding: Rounding) {
+    fn backward(&self, harness: &mut Harness, rounding: Rounding) {
         let [w, b] = self.parameters();
         let bits: Vec<i64> = self.x.iter().map(|x| x & 1).collect();
-        lab.case(
+        harness.case(
             "dense/backward",
             "backward",
             rounding,
@@ -100,8 +100,8 @@ impl Dense {
         );
     }
 
-    fn relu(&self, lab: &mut Lab) {
-        lab.case(
+    fn relu(&self, harness: &mut Harness) {
+        harness.case(
             "dense/relu",
             "ReLU and its derivative",
             Nearest,
@@ -118,8 +118,8 @@ impl Dense {
         );
     }
 
-    fn gradients(&self, lab: &mut Lab) {
-        lab.case(
+    fn gradients(&self, harness: &mut Harness) {
+        harness.case(
             "dense/gradients",
             "gradients of weights and bias",
             Nearest,
@@ -138,19 +138,19 @@ impl Dense {
     }
 }
 
-pub(super) fn layers(lab: &mut Lab, rng: &mut ChaCha12Rng) {
+pub(super) fn layers(harness: &mut Harness, rng: &mut ChaCha12Rng) {
     let dense = Dense::draw(rng);
     for rounding in ROUNDINGS {
-        dense.forward(lab, rounding, "forward on data 0", &vec![0; dense.x.len()]);
-        dense.forward(lab, rounding, "forward", &dense.x);
-        dense.backward(lab, rounding);
+        dense.forward(harness, rounding, "forward on data 0", &vec![0; dense.x.len()]);
+        dense.forward(harness, rounding, "forward", &dense.x);
+        dense.backward(harness, rounding);
     }
-    dense.relu(lab);
-    dense.gradients(lab);
+    dense.relu(harness);
+    dense.gradients(harness);
 }
 
-pub(super) fn updates(lab: &mut Lab, rng: &mut ChaCha12Rng) {
-    let units = SgdSpec::default().units(lab.fixed).expect("the paper's rate");
+pub(super) fn updates(harness: &mut Harness, rng: &mut ChaCha12Rng) {
+    let units = SgdSpec::default().units(harness.fixed).expect("the paper's rate");
     let (rows, cols) = (16, 16);
     let mut draw =
         |n: usize, bits: u32| -> Vec<i64> { (0..n).map(|_| rng.random_range(-(1i64 << bits)..1 << bits)).collect() };
@@ -164,7 +164,7 @@ pub(super) fn updates(lab: &mut Lab, rng: &mut ChaCha12Rng) {
     ];
     for rounding in ROUNDINGS {
         for (what, v, vb, dw, db) in &cases {
-            lab.case(
+            harness.case(
                 "sgd",
                 what,
                 rounding,

@@ -10,14 +10,14 @@ mod operands;
 mod randomness;
 mod rounding;
 
-use super::lab::Lab;
+use super::harness::Harness;
 use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
 
 /// A stage: its place, and the cases that judge it.
-pub type Stage = fn(&mut Lab, &mut ChaCha12Rng);
+pub type Stage = fn(&mut Harness, &mut ChaCha12Rng);
 
-/// Dependencies first.
+/// The stages of the suite, those that others depend on first.
 pub const STAGES: &[Stage] = &[
     randomness::streams,
     randomness::inputs,
@@ -41,9 +41,9 @@ pub const STAGES: &[Stage] = &[
 ];
 
 /// Runs every stage up to the first finding, on operands from `seed`.
-pub fn judge(lab: &mut Lab, seed: u64) {
+pub fn judge(harness: &mut Harness, seed: u64) {
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
     for stage in STAGES {
-        stage(lab, &mut rng);
+        stage(harness, &mut rng);
     }
 }

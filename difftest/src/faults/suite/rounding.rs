@@ -3,8 +3,8 @@
 use super::operands::{ROUNDINGS, anything, column};
 use crate::explain::cause::Cause;
 use crate::faults::cause::Evidence;
-use crate::faults::lab::{ALARM, Lab};
-use crate::faults::world::{Output::Ring, run};
+use crate::faults::harness::{ALARM, Harness};
+use crate::faults::three_parties::{Output::Ring, run};
 use crate::statistics;
 use rand::Rng;
 use rand_chacha::ChaCha12Rng;
@@ -14,7 +14,7 @@ use secure::client::roundings;
 use secure::party::Party;
 use secure::protocol::truncate::truncate;
 
-pub(super) fn truncations(lab: &mut Lab, rng: &mut ChaCha12Rng) {
+pub(super) fn truncations(harness: &mut Harness, rng: &mut ChaCha12Rng) {
     // The last one is longer than the pieces of 1024 elements in which a truncation works.
     for (shift, most) in [(1, 384), (7, 384), (16, 384), (31, 384), (39, 384), (61, 384), (16, 2048 + 192)] {
         let n = most - 64 * rng.random_range(0..3);
@@ -27,7 +27,7 @@ pub(super) fn truncations(lab: &mut Lab, rng: &mut ChaCha12Rng) {
             v[140 + k as usize] = (1 << 61) + k * ((1 << 60) / 60);
         }
         for rounding in ROUNDINGS {
-            lab.case(
+            harness.case(
                 "truncate",
                 &format!("{n} values by {shift} bits"),
                 rounding,
@@ -41,31 +41,31 @@ pub(super) fn truncations(lab: &mut Lab, rng: &mut ChaCha12Rng) {
 }
 
 /// The coins of equal values with equal shares follow the fraction that is cut off, and do not depend on one another.
-pub(super) fn coins(lab: &mut Lab, rng: &mut ChaCha12Rng) {
+pub(super) fn coins(harness: &mut Harness, rng: &mut ChaCha12Rng) {
     const N: usize = 2048;
     for shift in [16, 39] {
-        if lab.finding.is_some() {
+        if harness.finding.is_some() {
             return;
         }
         let v = (rng.random::<i64>() >> 4) % (1 << 50);
         let one = column(&[v]);
         let equal = one.map(|s| s.broadcast(N).transpose());
-        let ran = run(lab.fixed, Probabilistic, None, |p| {
+        let ran = run(harness.fixed, Probabilistic, None, |p| {
             p.run(async { Ok(vec![Ring(truncate(p, &equal[p.id.index()], shift, "t").await?)]) })
         });
         let ran = match ran {
             Ok(ran) => ran,
-            Err(e) => return lab.found("protocol-error", "truncate", Cause::Protocol, e),
+            Err(e) => return harness.found("protocol-error", "truncate", Cause::Protocol, e),
         };
         let [a, b, _] = ran.records;
         let coins = roundings(a.truncations, b.truncations, Probabilistic).into_iter().flat_map(|r| r.coins);
         let fraction = (v & ((1 << shift) - 1)) as f64 / (1u64 << shift) as f64;
         let up = coins.filter(|c| *c).count() as u64;
-        lab.elements += N as u64;
+        harness.elements += N as u64;
         if statistics::binomial(N as u64, up, fraction) < ALARM {
             let detail =
                 format!("{up} of {N} coins of a value whose fraction is {fraction:.6} round up, on the same shares");
-            lab.found("rounding", "truncate", Cause::Rounding, detail);
+            harness.found("rounding", "truncate", Cause::Rounding, detail);
         }
     }
 }

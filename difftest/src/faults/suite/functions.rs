@@ -2,8 +2,8 @@
 
 use super::operands::{ROUNDINGS, column, positive, share};
 use crate::faults::cause::Evidence;
-use crate::faults::lab::Lab;
-use crate::faults::world::Output::Ring;
+use crate::faults::harness::Harness;
+use crate::faults::three_parties::Output::Ring;
 use rand::Rng;
 use rand_chacha::ChaCha12Rng;
 use reference::fixed as model;
@@ -14,9 +14,9 @@ use secure::protocol::exponential::exponential;
 use secure::protocol::logarithm::logarithm;
 use secure::protocol::normalise::normalise;
 
-pub(super) fn normalisations(lab: &mut Lab, rng: &mut ChaCha12Rng) {
+pub(super) fn normalisations(harness: &mut Harness, rng: &mut ChaCha12Rng) {
     let s = positive(rng, 128, 31);
-    lab.case(
+    harness.case(
         "normalise",
         "128 integers",
         Nearest,
@@ -34,11 +34,11 @@ pub(super) fn normalisations(lab: &mut Lab, rng: &mut ChaCha12Rng) {
     );
 }
 
-pub(super) fn divisions(lab: &mut Lab, rng: &mut ChaCha12Rng) {
+pub(super) fn divisions(harness: &mut Harness, rng: &mut ChaCha12Rng) {
     let s = positive(rng, 128, 25);
     let x: Vec<i64> = s.iter().flat_map(|&s| [0, s, rng.random_range(0..=s)]).collect();
     for rounding in ROUNDINGS {
-        lab.case(
+        harness.case(
             "divide",
             "128 reciprocals and 384 quotients",
             rounding,
@@ -58,14 +58,14 @@ pub(super) fn divisions(lab: &mut Lab, rng: &mut ChaCha12Rng) {
     }
 }
 
-pub(super) fn exponentials(lab: &mut Lab, rng: &mut ChaCha12Rng) {
-    let cut = lab.fixed.exp_cut();
+pub(super) fn exponentials(harness: &mut Harness, rng: &mut ChaCha12Rng) {
+    let cut = harness.fixed.exp_cut();
     let mut d: Vec<i64> = vec![0, -1, -2, -65536, 1 - cut, -cut, -cut - 1, -(1 << 20), -(1 << 31) + 1];
     d.extend(
         (d.len()..320).map(|i| if i % 4 == 0 { -rng.random_range(cut..1 << 31) } else { -rng.random_range(0..cut) }),
     );
     for rounding in ROUNDINGS {
-        lab.case(
+        harness.case(
             "exponential",
             "320 values",
             rounding,
@@ -77,10 +77,10 @@ pub(super) fn exponentials(lab: &mut Lab, rng: &mut ChaCha12Rng) {
     }
 }
 
-pub(super) fn logarithms(lab: &mut Lab, rng: &mut ChaCha12Rng) {
+pub(super) fn logarithms(harness: &mut Harness, rng: &mut ChaCha12Rng) {
     let s = positive(rng, 192, 31);
     for rounding in ROUNDINGS {
-        lab.case(
+        harness.case(
             "logarithm",
             "192 values",
             rounding,

@@ -10,7 +10,7 @@ use secure::prg::Seed;
 use secure::share::{BitShare, Parts, Share};
 use std::time::Duration;
 
-/// What a protocol leaves with one party.
+/// A result of a protocol, as one party holds it.
 #[derive(Debug, Clone)]
 pub enum Output {
     /// A share of ring elements.
@@ -23,14 +23,14 @@ pub enum Output {
     Common([Vec<u64>; 2]),
 }
 
-/// What three parties did.
+/// The run of a protocol by three parties.
 #[derive(Debug)]
 pub struct Run {
     /// By party, one entry for each result of the protocol.
     pub outputs: [Vec<Output>; 3],
-    /// What the parties recorded.
+    /// The record of each party.
     pub records: [Record; 3],
-    /// Every message.
+    /// Every message between the parties.
     pub messages: Vec<Message>,
 }
 

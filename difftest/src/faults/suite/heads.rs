@@ -2,8 +2,8 @@
 
 use super::operands::{array, share};
 use crate::faults::cause::{Evidence, Row};
-use crate::faults::lab::Lab;
-use crate::faults::world::Output::Ring;
+use crate::faults::harness::Harness;
+use crate::faults::three_parties::Output::Ring;
 use rand::Rng;
 use rand_chacha::ChaCha12Rng;
 use reference::fixed as model;
@@ -68,28 +68,28 @@ fn heights(rng: &mut ChaCha12Rng, rows: usize, classes: usize) -> (Vec<i64>, Vec
     (x, heights)
 }
 
-pub(super) fn output_heads(lab: &mut Lab, rng: &mut ChaCha12Rng) {
+pub(super) fn output_heads(harness: &mut Harness, rng: &mut ChaCha12Rng) {
     let (rows, classes) = (48, 10);
     let labels: Vec<usize> = (0..rows).map(|_| rng.random_range(0..classes)).collect();
     let (x, heights) = heights(rng, rows, classes);
     let what = format!("{rows} rows of {classes} logits at five heights");
-    head_case(lab, Head::Softmax, &what, Nearest, &x, &labels, &Evidence::Heights(heights));
+    head_case(harness, Head::Softmax, &what, Nearest, &x, &labels, &Evidence::Heights(heights));
     for head in Head::ALL {
         for (rounding, rows, classes) in
             [(Nearest, 48, 10), (Probabilistic, 64, 4), (Probabilistic, 1 + rng.random_range(0..40), 10)]
         {
-            let epsilon = lab.fixed.encode_up(0.1);
+            let epsilon = harness.fixed.encode_up(0.1);
             let labels: Vec<usize> = (0..rows).map(|_| rng.random_range(0..classes)).collect();
             let (x, kinds) = logits(rng, rows, classes, epsilon, &labels);
             let what = format!("{rows} rows of {classes} logits");
-            head_case(lab, head, &what, rounding, &x, &labels, &Evidence::Rows(kinds));
+            head_case(harness, head, &what, rounding, &x, &labels, &Evidence::Rows(kinds));
         }
     }
 }
 
 /// The gradient of one head on logits, a row for each label.
 fn head_case(
-    lab: &mut Lab,
+    harness: &mut Harness,
     head: Head,
     what: &str,
     rounding: Rounding,
@@ -97,10 +97,10 @@ fn head_case(
     labels: &[usize],
     evidence: &Evidence,
 ) {
-    let (rows, classes, epsilon) = (labels.len(), x.len() / labels.len(), lab.fixed.encode_up(0.1));
+    let (rows, classes, epsilon) = (labels.len(), x.len() / labels.len(), harness.fixed.encode_up(0.1));
     let mut y = vec![0; x.len()];
     labels.iter().enumerate().for_each(|(r, &l)| y[r * classes + l] = 1);
-    lab.case(
+    harness.case(
         head_place(head),
         what,
         rounding,

@@ -12,7 +12,7 @@
 //! differences of the two runs' messages are uniform and never repeat, whatever they hide ([`masks`]). That finds masks
 //! that are missing, constant, short or reused, even where the hidden share is itself random.
 
-use super::world::{Output, Run, open, run};
+use super::three_parties::{Output, Run, open, run};
 use crate::experiment::masks::{self, Words};
 use crate::explain::cause::Cause;
 use crate::faults::cause::{Evidence, infer};
@@ -27,13 +27,13 @@ use secure::share::Share;
 /// A check found something.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Finding {
-    /// The check.
+    /// The name of the check that noticed.
     pub check: &'static str,
     /// The protocol or layer that fails although all it is built from holds.
     pub place: &'static str,
-    /// What kind of mistake the evidence looks like.
+    /// The kind of mistake that the evidence looks like.
     pub cause: &'static str,
-    /// What was run, and what differs.
+    /// The case that was run, and the difference.
     pub detail: String,
     /// The training step, where there is one.
     pub step: Option<usize>,
@@ -41,25 +41,25 @@ pub struct Finding {
 
 /// Cases so far, up to the first finding.
 #[derive(Debug)]
-pub struct Lab {
+pub struct Harness {
     /// Number format of all cases.
     pub fixed: FixedSpec,
     /// The first finding.
     pub finding: Option<Finding>,
-    /// Elements compared.
+    /// The number of elements compared.
     pub elements: u64,
     /// Words of messages tested.
     pub words: u64,
 }
 
-/// Statistical tests of one battery are fewer than 2^12, so that each may fail by chance once in 2^52 and the battery
+/// Statistical tests of one suite are fewer than 2^12, so that each may fail by chance once in 2^52 and the suite
 /// once in 2^40.
 pub const ALARM: f64 = crate::statistics::FALSE_ALARM - 12.0;
 
-impl Lab {
+impl Harness {
     /// Nothing found yet.
     pub fn new() -> Self {
-        Lab { fixed: FixedSpec::default(), finding: None, elements: 0, words: 0 }
+        Harness { fixed: FixedSpec::default(), finding: None, elements: 0, words: 0 }
     }
 
     /// Notes a finding, unless there is one.
@@ -179,7 +179,7 @@ impl Lab {
     }
 }
 
-impl Default for Lab {
+impl Default for Harness {
     fn default() -> Self {
         Self::new()
     }
