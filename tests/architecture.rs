@@ -20,7 +20,7 @@ pub const CRATES: [Crate; 6] = [
         name: "fixtures",
         sources: "fixtures/src",
         uses: &["spec"],
-        modules: &["error", "source", "idx", "dataset", "mnist", "paper"],
+        modules: &["error", "source", "sparse", "idx", "dataset", "mnist", "paper"],
     },
     Crate {
         name: "secure",

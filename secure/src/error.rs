@@ -47,7 +47,7 @@ pub enum Error {
     PartyLost {
         /// Which.
         party: PartyId,
-        /// What happened, beginning with a verb.
+        /// The event, in words that begin with a verb.
         how: String,
     },
     /// A party neither answered the client nor took a round for too long.

@@ -5,8 +5,8 @@
 //! for room, so that three parties with a megabyte each cannot block one another. Shapes are public, so every length is
 //! known before.
 //!
-//! * [`checked`]: the one channel of this crate, with deadlines and the checks of every message; [`ends`]: what it needs
-//!   of the links to its neighbours.
+//! * [`checked`]: the one channel of this crate, with deadlines and the checks of every message; [`ends`]: what it
+//!   needs of the links to its neighbours.
 //! * [`queue`]: links between threads; [`memory`]: three channels wired to one another in one process.
 //! * [`sockets`]: links between processes; [`tls`]: connections whose ends know one another; [`frame`]: messages on
 //!   them.

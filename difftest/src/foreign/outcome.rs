@@ -12,7 +12,7 @@ pub enum Outcome {
     Missing {
         /// The tensor that was to be judged.
         tensor: String,
-        /// What the trace lacks.
+        /// The tensors that the trace lacks.
         lacks: Vec<String>,
     },
 }

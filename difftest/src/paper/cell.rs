@@ -1,5 +1,5 @@
-//! One cell: its identity ([`id`]), the settings that it has in common with others ([`setup`]), the attempts that it made
-//! ([`attempt`]), and whether its seconds may be compared.
+//! One cell: its identity ([`id`]), the settings that it has in common with others ([`setup`]), the attempts that it
+//! made ([`attempt`]), and whether its seconds may be compared.
 
 pub mod attempt;
 pub mod id;

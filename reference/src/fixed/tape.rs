@@ -83,7 +83,7 @@ pub enum Coins {
     /// Every coin 0 (`up: false`: all floors), or 1 wherever it may be (all ceilings): the two ends of what coins can
     /// do. Where a result is monotone in its coins they bracket every draw, which is how worst cases are measured.
     Extreme {
-        /// Ceilings?
+        /// Whether every coin that may be 1 is 1: all ceilings.
         up: bool,
     },
 }
