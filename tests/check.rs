@@ -37,7 +37,14 @@ fn first_fault(report: &serde_json::Value) -> (String, String) {
 
 #[test]
 fn good_runs_of_other_engines_pass() {
-    for name in ["crypten_contiguous.npz", "spu_train.npz", "torch_fixed.npz", "torch_float32.npz"] {
+    for name in [
+        "crypten_contiguous.npz",
+        "spdz_relu.npz",
+        "spdz_softmax.npz",
+        "spu_train.npz",
+        "torch_fixed.npz",
+        "torch_float32.npz",
+    ] {
         let (code, report, text) = judged(name);
         assert_eq!(code, 0, "{name}\n{text}");
         assert_eq!(report["steps"].as_array().unwrap().len(), 3, "{name}");

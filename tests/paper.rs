@@ -274,6 +274,8 @@ fn one_file_says_what_the_cells_say() {
     fs::write(&file, "{}").unwrap();
     assert!(refuses(&["table", &file]).contains("no record of results"));
     assert!(refuses(&["table", out, "--update", &file]).contains("add them"));
+    fs::File::create(&file).unwrap().set_len((16 << 20) + 1).unwrap();
+    assert!(refuses(&["table", out, "--update", &file]).contains("is larger than 16777216 bytes"));
 }
 
 /// The lines between the markers of a document.

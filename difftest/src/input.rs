@@ -11,6 +11,10 @@ use std::path::Path;
 pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(Error::file(path))?;
+    // A file that says that it is too large is not read; one that grows, or a device, is read up to the limit.
+    if file.metadata().is_ok_and(|file| file.len() > most) {
+        return Err(Error::TooLarge { path: path.into(), most });
+    }
     file.take(most + 1).read_to_end(&mut bytes).map_err(Error::file(path))?;
     if bytes.len() as u64 > most { Err(Error::TooLarge { path: path.into(), most }) } else { Ok(bytes) }
 }
@@ -73,6 +77,19 @@ mod tests {
         assert!(text(&b"{} "[..], path, 2).unwrap_err().to_string().contains("f: is larger than 2 bytes"));
         // UTF-16.
         assert!(text(&b"\xff\xfe{\0"[..], path, 10).unwrap_err().to_string().contains("it is not text"));
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_its_limit_whatever_it_says_of_its_length() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        std::fs::write(&path, "four").unwrap();
+        assert_eq!((bytes(&path, 4).unwrap(), file(&path, 4).unwrap()), (b"four".to_vec(), "four".to_owned()));
+        let large = |e: Error| assert!(e.to_string().contains("is larger than 3 bytes"), "{e}");
+        large(bytes(&path, 3).unwrap_err());
+        large(file(&path, 3).unwrap_err());
+        #[cfg(unix)]
+        large(bytes(Path::new("/dev/zero"), 3).unwrap_err());
     }
 
     #[test]

@@ -6,12 +6,15 @@
 //! holds no value of the run: where a run is is what the three parties agree on.
 
 use crate::error::{Error, KeepingError};
-use crate::output;
+use crate::{input, output};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// Version of the file.
 const FORMAT: &str = "difftest-run 1";
+
+/// Bytes of the largest file that is read: a command is much shorter.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// How a run keeps its states.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,8 +47,8 @@ impl Keeping {
     /// that cannot be written.
     pub fn open(folder: &Path, every: usize, resume: bool, command: &str) -> Result<Self, Error> {
         let path = file(folder);
-        let found = match std::fs::read_to_string(&path) {
-            Ok(text) => Some(text),
+        let found = match std::fs::File::open(&path) {
+            Ok(file) => Some(input::text(file, &path, MOST_BYTES)?),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
             Err(e) => return Err(Error::file(&path)(e)),
         };
@@ -112,6 +115,8 @@ mod tests {
         let resumed = open(true, "difftest").unwrap();
         assert_eq!((resumed.run.clone(), resumed.resume), (begun.run, true));
         refused(true, "difftest --layers 2", "holds another run; it is resumed by difftest");
+        std::fs::write(file(&folder), " ".repeat(MOST_BYTES as usize + 1)).unwrap();
+        refused(true, "difftest", "is larger than 1048576 bytes");
         std::fs::write(file(&folder), "{}").unwrap();
         refused(true, "difftest", "is no file of a run");
         let kept: Vec<_> = (1..=15).filter(|&s| resumed.after(s, 15)).collect();

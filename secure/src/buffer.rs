@@ -145,6 +145,11 @@ impl Words {
         Words(words)
     }
 
+    /// Whether there is room for `more` words beyond the present ones.
+    pub fn has_room(&self, more: usize) -> bool {
+        more <= self.0.capacity() - self.0.len()
+    }
+
     /// Room for `more` words beyond the present ones.
     pub fn reserve(&mut self, more: usize) {
         let needed = self.0.len() + more;

@@ -39,8 +39,8 @@ pub(super) fn spec(head: Head, rounding: Rounding, layers: usize, hidden: usize,
     }
 }
 
-/// The first check that fails within `steps` lock-step steps.
-fn first_failure(spec: TrainSpec, steps: usize, seed: u64, data: &Dataset) -> Result<Option<Finding>, Error> {
+/// Every check but `divergence` that fails within `steps` lock-step steps.
+pub(super) fn failures(spec: TrainSpec, steps: usize, seed: u64, data: &Dataset) -> Result<Vec<Finding>, Error> {
     let what = format!("{}, {} layers, {}", spec.head, spec.network.layers(), spec.rounding);
     let config = Config::new(spec.clone(), steps, seed);
     let found = Secure::start(spec, None, true).and_then(|mut s| lockstep::run(&config, data, &mut s, |_, _| ()));
@@ -56,12 +56,13 @@ fn first_failure(spec: TrainSpec, steps: usize, seed: u64, data: &Dataset) -> Re
         Finding { check, place, cause: cause.name(), detail: format!("{what}: {detail}"), step }
     };
     Ok(match found {
-        Err(e) => Some(finding("protocol-error", e.to_string())),
+        Err(e) => vec![finding("protocol-error", e.to_string())],
         Ok(found) => found
             .checks
             .into_iter()
             .filter(|c| c.name != "divergence")
-            .find_map(|c| Some(finding(c.name, c.failure?.lines().next().unwrap_or_default().to_owned()))),
+            .filter_map(|c| Some(finding(c.name, c.failure?.lines().next().unwrap_or_default().to_owned())))
+            .collect(),
     })
 }
 
@@ -74,80 +75,12 @@ pub fn lockstep(steps: usize, seed: u64) -> Result<Option<Finding>, Error> {
     let data = data(&mut ChaCha12Rng::seed_from_u64(seed), 40);
     for head in Head::ALL {
         for rounding in Rounding::ALL {
-            if let Some(found) = first_failure(spec(head, rounding, 2, 10, 16), steps, seed, &data)? {
+            if let Some(found) = failures(spec(head, rounding, 2, 10, 16), steps, seed, &data)?.into_iter().next() {
                 return Ok(Some(found));
             }
         }
     }
     Ok(None)
-}
-
-/// A data set of its own: images of a size, a kind and a number of classes that follow from `rng`.
-fn varied_data(rng: &mut ChaCha12Rng, classes: usize) -> Dataset {
-    let (height, width, kind) = (rng.random_range(1..=6), rng.random_range(1..=6), rng.random_range(0..5));
-    let split = |rng: &mut ChaCha12Rng, rows: usize| {
-        // One class may be the only one, and some may be missing.
-        let most = if rng.random_bool(0.1) { 1 } else { classes };
-        let labels: Vec<u8> = (0..rows).map(|_| rng.random_range(0..most) as u8).collect();
-        let pixel = |label: u8, k: usize, rng: &mut ChaCha12Rng| -> u8 {
-            match kind {
-                0 => 0,
-                1 => 255,
-                2 => rng.random(),
-                3 => {
-                    if rng.random_bool(0.9) {
-                        0
-                    } else {
-                        rng.random()
-                    }
-                }
-                _ => {
-                    if k % classes == usize::from(label) {
-                        255
-                    } else {
-                        rng.random_range(0..120)
-                    }
-                }
-            }
-        };
-        let mut images = Vec::with_capacity(rows * height * width);
-        for &label in &labels {
-            images.extend((0..height * width).map(|k| pixel(label, k, rng)));
-        }
-        Split { images, labels, height, width }
-    };
-    let rows = rng.random_range(1..60);
-    Dataset { train: split(rng, rows), test: split(rng, 10) }
-}
-
-/// The specification and the data set of a run that follow from its seed: head, rounding, depth, widths, number of
-/// classes, batch, number format, threshold and optimiser.
-pub fn varied_run(seed: u64) -> (TrainSpec, Dataset) {
-    let mut rng = ChaCha12Rng::seed_from_u64(seed ^ 0x5eed);
-    let (head, rounding) = (Head::ALL[seed as usize % 5], Rounding::ALL[seed as usize / 5 % 2]);
-    let classes = if rng.random() { rng.random_range(2..=12) } else { 10 };
-    let data = varied_data(&mut rng, classes);
-    let mut widths = vec![data.train.inputs()];
-    widths.extend((1..rng.random_range(1..=4)).map(|_| rng.random_range(1..24)));
-    widths.push(classes);
-    let sgd = SgdSpec {
-        learning_rate: 0.05 * rng.random_range(0.01..1.0f64),
-        momentum: [0.0, 0.5, 0.9][rng.random_range(0..3)],
-        batch: rng.random_range(1..50),
-        extra_velocity_bits: rng.random_range(0..=4),
-    };
-    let fixed = FixedSpec { fraction_bits: rng.random_range(8..=17), ..FixedSpec::default() };
-    let epsilon = rng.random_range(0.05..0.5);
-    (TrainSpec { network: NetworkSpec { widths }, head, epsilon, rounding, fixed, sgd }, data)
-}
-
-/// One lock-step run of one to three steps that follows from the seed ([`varied_run`]).
-///
-/// # Errors
-/// A harness that cannot run.
-pub fn varied(seed: u64) -> Result<Option<Finding>, Error> {
-    let (spec, data) = varied_run(seed);
-    first_failure(spec, 1 + seed as usize / 10 % 3, seed, &data)
 }
 
 /// An epoch and a bit on data that stay shared, nearest rounding, no probes: the weights at the end are the integer

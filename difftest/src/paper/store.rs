@@ -88,10 +88,10 @@ impl Store {
     /// A file that is no such cell, or one of another setup than `setup`.
     pub fn load_time(&self, of: Configuration, setup: &Setup) -> Result<Option<TimeCell>, Error> {
         let path = self.time_path(&of.to_string());
-        let cell = match fs::read(&path) {
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-            read => parse_time(&path, &read.map_err(Error::file(&path))?)?,
-        };
+        if absent(&path) {
+            return Ok(None);
+        }
+        let cell = parse_time(&path, &input::bytes(&path, MAX_BYTES)?)?;
         match setup.difference(&cell.setup) {
             None => Ok(Some(cell)),
             Some(difference) => Err(CellError::OtherSetup { path, difference }.into()),
@@ -116,11 +116,8 @@ impl Store {
     /// A file that is no such cell, or one of another setup than `setup`.
     pub fn load(&self, id: &Id, setup: &Setup) -> Result<Option<Cell>, Error> {
         let path = self.path(id);
-        let absent = |e: &std::io::Error| e.kind() == ErrorKind::NotFound;
-        let first_version = self.path_named(&cell::id::first_version(id));
-        let there = |path: &Path| !matches!(fs::metadata(path), Err(e) if absent(&e));
-        let path = if there(&path) { path } else { first_version };
-        if !there(&path) {
+        let path = if absent(&path) { self.path_named(&cell::id::first_version(id)) } else { path };
+        if absent(&path) {
             return Ok(None);
         }
         let cell = parse(&path, &input::bytes(&path, MAX_BYTES)?)?;
@@ -188,6 +185,11 @@ impl Store {
         }
         Ok((copied, present))
     }
+}
+
+/// Whether there is no such file. One that cannot be looked at may be there.
+fn absent(path: &Path) -> bool {
+    matches!(fs::metadata(path), Err(e) if e.kind() == ErrorKind::NotFound)
 }
 
 /// Every JSON file of a folder.
@@ -355,6 +357,12 @@ mod tests {
             fs::write(b.time_path("softmax-l2-prob"), content).unwrap();
             let error = b.all().unwrap_err().to_string();
             assert!(error.contains(word) && error.contains("times/softmax-l2-prob.json"), "{error}");
+        }
+        // The file takes no room on the disk.
+        let file = fs::File::create(b.time_path("softmax-l2-prob")).unwrap();
+        file.set_len(MAX_BYTES + 1).unwrap();
+        for error in [b.load_time(of, &clean.setup).unwrap_err(), b.all().unwrap_err()] {
+            assert!(error.to_string().contains("is larger than 134217728 bytes"), "{error}");
         }
     }
 

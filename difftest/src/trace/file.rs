@@ -4,7 +4,7 @@ use super::header::Header;
 use super::tensor::Tensor;
 use super::{npz, safetensors};
 use crate::error::{Error, FileKind, Malformed, OutputError};
-use crate::output;
+use crate::{input, output};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -35,7 +35,7 @@ impl TraceFile {
         if size > LIMIT {
             return Err(refuse(format!("it has {size} bytes; at most {LIMIT} are read: record fewer steps")).into());
         }
-        Ok(Self::parse(&std::fs::read(path).map_err(Error::file(path))?).map_err(refuse)?)
+        Ok(Self::parse(&input::bytes(path, LIMIT)?).map_err(refuse)?)
     }
 
     /// Reads the bytes of a file.

@@ -10,7 +10,7 @@ pub struct NetworkSpec {
 
 impl NetworkSpec {
     /// Weights that a run on all sides holds in about 16 GiB.
-    const MOST_WEIGHTS: u64 = 1 << 25;
+    pub const MOST_WEIGHTS: u64 = 1 << 25;
 
     /// The paper's networks: `layers` dense layers, hidden layers of `hidden` units.
     pub fn dense(inputs: usize, hidden: usize, classes: usize, layers: usize) -> Self {

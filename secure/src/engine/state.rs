@@ -16,14 +16,18 @@ use crate::id::PartyId;
 use crate::nn::dense::LayerShare;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use spec::TrainSpec;
-use std::io::Write;
+use spec::{NetworkSpec, TrainSpec};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// How many states of a run a party keeps: one that was interrupted while it wrote the last has the ones before.
 const KEPT: usize = 3;
 
 const FORMAT: u32 = 2;
+
+/// Bytes of the largest state: two tensors for weights and two for biases, which are not more than weights, two
+/// components each, eight bytes a number; the rest is for the head.
+const MOST_BYTES: u64 = 64 * NetworkSpec::MOST_WEIGHTS + (1 << 16);
 
 /// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -181,7 +185,15 @@ impl StateFolder {
     /// There is no such state, or it is damaged, or of another party or specification.
     pub fn read(&self, run: &str, step: u64) -> Result<(Kept, Vec<LayerShare>)> {
         let path = self.path(run, step)?;
-        self.parse(&path, step, &std::fs::read(&path).map_err(|e| self.failed(&path, &e))?)
+        let read = || -> std::io::Result<Vec<u8>> {
+            let (file, mut bytes) = (std::fs::File::open(&path)?, Vec::new());
+            // Of one that is too large nothing is read, and nothing is no state.
+            if file.metadata()?.len() <= MOST_BYTES {
+                file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+            }
+            Ok(bytes)
+        };
+        self.parse(&path, step, &read().map_err(|e| self.failed(&path, &e))?)
     }
 
     /// The shares of the state after `step` steps from the bytes of its file, which is called `path`.
@@ -222,6 +234,21 @@ mod tests {
             let (w, b) = (w[id.index()].clone(), b[id.index()].clone());
             vec![LayerShare { weights: w.clone(), bias: b.clone(), weight_velocity: w, bias_velocity: b }]
         })
+    }
+
+    #[test]
+    fn a_file_that_is_larger_than_any_state_is_damaged_and_not_read() {
+        let folder = std::env::temp_dir().join(format!("difftest-large-state-{}", std::process::id()));
+        let of = StateFolder::new(folder.clone(), PartyId::P0, [7; 32]);
+        of.keep("run", Position { step: 1, calls: 1, dealt: 1 }, &layers(3)[0]).unwrap();
+        let path = of.path("run", 1).unwrap();
+        let error = |of: &StateFolder| of.read("run", 1).unwrap_err().to_string();
+        // Zeros behind a good state; the file takes no room on the disk.
+        std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(MOST_BYTES + 1).unwrap();
+        assert_eq!(error(&of), format!("{}: is damaged; resume from another step", path.display()));
+        std::fs::write(&path, "").unwrap();
+        assert!(error(&of).contains("is damaged"), "{}", error(&of));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -283,7 +283,7 @@ impl Worker {
                 "a data set of {rows} rows of {inputs}; {MOST_DATA} numbers are the most"
             )));
         }
-        // A number alone takes no more memory than an ordinary data set; a larger one grows with the rows that come.
+        // A number alone takes little memory; what it promises makes room when it comes.
         self.data = Some(Factor::with_capacity(self.party.id, rows.min(RESERVED / inputs.max(1)), inputs));
         self.room = rows;
         Ok(())
@@ -298,7 +298,9 @@ impl Worker {
                 self.room, data.rows
             )));
         }
-        data.extend(&taken(x, "rows", rows, self.spec.network.inputs())?)
+        let x = taken(x, "rows", rows, self.spec.network.inputs())?;
+        data.make_room(rows, self.room);
+        data.extend(&x)
     }
 
     fn all_labels(&self, y: Dealt) -> Result<Share> {
@@ -375,5 +377,8 @@ fn taken(dealt: Dealt, what: &str, rows: usize, cols: usize) -> Result<Share> {
 /// Numbers of a data set that a party takes: 32 GiB of them.
 const MOST_DATA: usize = 1 << 32;
 
-/// Numbers of a data set that a party makes room for at once: 1 GiB of them.
-const RESERVED: usize = 1 << 27;
+/// Numbers of a data set that a party makes room for before any has come: 16 MiB of them.
+const RESERVED: usize = 1 << 21;
+
+#[cfg(test)]
+mod tests;

@@ -33,6 +33,18 @@ impl Factor {
         Factor { id, rows: 0, cols, words: Words::with_capacity(rows * cols) }
     }
 
+    /// Makes room for `more` rows, of `all` that are to come in the end: where there is none, for eight times as many
+    /// rows as are here with them, so that a factor that grows moves a few times, and never for more than `all`.
+    pub fn make_room(&mut self, more: usize, all: usize) {
+        let needed = self.rows + more;
+        if !self.words.has_room(more * self.cols) {
+            let room = needed.saturating_mul(8).min(all).max(needed);
+            let mut grown = Words::with_capacity(room * self.cols);
+            grown.extend_from_slice(&self.words);
+            self.words = grown;
+        }
+    }
+
     /// Appends the rows of a share of the same party.
     ///
     /// # Errors
@@ -58,5 +70,33 @@ wide_fn! {
             PartyId::P0 => pairs.for_each(|(out, (&a, &b))| *out = a.wrapping_sub(b)),
             _ => pairs.for_each(|(out, (&a, &b))| *out = (a << 1).wrapping_add(b)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows come one by one; each time memory is made it is for eight times what is here, at the end for no more than
+    /// all.
+    #[test]
+    fn room_follows_the_rows_that_come() {
+        const COLS: usize = 3;
+        let all = 400_000;
+        let mut factor = Factor::with_capacity(PartyId::P1, 0, COLS);
+        let (mut moves, mut want) = (Vec::new(), Vec::new());
+        for row in 0..all {
+            let before = factor.words.as_ptr();
+            factor.make_room(1, all);
+            if factor.words.as_ptr() != before {
+                moves.push(factor.rows);
+            }
+            let words = |k: u64| (0..COLS as u64).map(|j| 10 * row as u64 + j + k).collect::<Words>();
+            factor.extend(&Share::new(1, COLS, words(0), words(7))).unwrap();
+            want.extend_from_slice(&Factor::new(PartyId::P1, &Share::new(1, COLS, words(0), words(7))).words);
+        }
+        assert!(moves.len() <= 8, "{moves:?}");
+        assert_eq!((factor.rows, &factor.words[..]), (all, &want[..]));
+        assert!(!factor.words.has_room(1), "a data set that is too large for the pool has no room to spare");
     }
 }

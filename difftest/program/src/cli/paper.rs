@@ -5,6 +5,7 @@ use crate::error::{Error, FlagError};
 use difftest::config;
 use difftest::count::counted;
 use difftest::error::CellError;
+use difftest::input;
 use difftest::paper::cell::{Cell, Id, MOST_LAYERS, Setup, Side};
 use difftest::paper::data::Data;
 use difftest::paper::grid::{self, Grid, weight};
@@ -252,6 +253,9 @@ fn finished(store: &Store) -> Result<Finished, Error> {
     Ok(store.all()?.ok_or_else(|| CellError::NoCells(store.dir().into()))?)
 }
 
+/// Bytes of the longest page that is read to be updated.
+const MOST_PAGE: u64 = 16 << 20;
+
 fn table(results: &Path, save: Option<&Path>, update: Option<&Path>) -> Result<Verdict, Error> {
     difftest::output::check_output(save)?;
     let finished = if results.is_file() { Record::read(results)? } else { finished(&Store::open(results)?)? };
@@ -263,7 +267,7 @@ fn table(results: &Path, save: Option<&Path>, update: Option<&Path>) -> Result<V
         print(&tables)?;
         return Ok(Verdict::Holds);
     };
-    let old = std::fs::read_to_string(path).map_err(Error::file(path))?;
+    let old = input::file(path, MOST_PAGE)?;
     let new =
         document::replaced(&old, &tables).map_err(|e| Error::Document { path: path.into(), cause: Box::new(e) })?;
     difftest::output::write(path, new.as_bytes())?;
