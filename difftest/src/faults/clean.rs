@@ -22,7 +22,7 @@ use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec
 /// Runs of the integer model, each with coins of its own, that a forecast under probabilistic rounding takes.
 pub const DRAWS: u64 = 64;
 
-/// What the integer model alone says of a run.
+/// The forecast that the integer model alone makes of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forecast {
     /// In every draw of the coins every operand stays in its range.
@@ -33,14 +33,14 @@ pub enum Forecast {
     Coins,
 }
 
-/// What became of one clean run.
+/// The outcome of one clean run.
 #[derive(Debug, Clone)]
 pub struct Clean {
-    /// What the integer model said of its training before.
+    /// The integer model's forecast of its training.
     pub forecast: Forecast,
-    /// What check `range` then said, if it failed.
+    /// The text with which check `range` then failed, if it did.
     pub range: Option<Finding>,
-    /// What is wrong with the verdicts: a false alarm, or a run out of range that passed.
+    /// The fault of the verdicts, if there is one: a false alarm, or a run out of range that passed.
     pub wrong: Option<Finding>,
 }
 
@@ -178,7 +178,7 @@ fn steps(seed: u64) -> usize {
     1 + seed as usize / 10 % 3
 }
 
-/// What the integer model says of the lock-step training that follows from `seed`, before any party starts: it trains
+/// The integer model's forecast of the lock-step training that follows from `seed`, before any party starts: it trains
 /// on its own from the same initial weights on the same batches, under probabilistic rounding [`DRAWS`] times.
 ///
 /// # Errors

@@ -22,7 +22,7 @@ pub struct Passed {
     pub to: PartyId,
 }
 
-/// What the messages of a computation come to.
+/// The sums over the messages of a computation: how many there are, and how long they wait for one another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chains {
     /// Rounds in which at least one message was sent.

@@ -1,10 +1,10 @@
-//! What passes between two parties, and what a party can do at its ends of the links to its two neighbours.
+//! The items that pass between two parties, and a party's ends of the links to its two neighbours.
 
 use crate::buffer::Words;
 use crate::id::Neighbour;
 use std::time::Duration;
 
-/// What passes a link.
+/// An item that passes a link.
 pub enum Item {
     /// The words that one party sends another in one round.
     Message(Message),

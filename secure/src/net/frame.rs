@@ -1,4 +1,4 @@
-//! What travels between two parties: frames of a fixed header and whole words.
+//! Frames, each a fixed header and whole words: they are the form in which messages travel between two parties.
 //!
 //! header, 48 bytes, numbers lowest byte first: kind (u32: 1 a message, 2 the end), sender (u32), session (16 bytes),
 //! round (u64), digest of the list of steps (u64), words (u64). A message is followed by its words, lowest byte first;
@@ -24,7 +24,7 @@ const LONGEST: u64 = 1 << 28;
 const MESSAGE: u32 = 1;
 const END: u32 = 2;
 
-/// What went over the connections of one party.
+/// The counters of what went over the connections of one party.
 #[derive(Debug, Default)]
 pub struct Wire {
     /// Messages.
@@ -81,8 +81,8 @@ pub fn decode(from: &mut impl Read, sender: PartyId, session: &SessionId) -> io:
     FrameReader::new(sender, *session).read(from)
 }
 
-/// What reads one frame after another from a connection that gives as much as has come. Words arrive in pieces, so that
-/// a length that was made up takes no memory.
+/// A reader takes one frame after another from a connection that gives as much as has come. Words arrive in pieces, so
+/// that a length that was made up takes no memory.
 pub struct FrameReader {
     sender: PartyId,
     session: SessionId,

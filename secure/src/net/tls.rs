@@ -80,7 +80,8 @@ pub fn fingerprint_of_pem(pem: &str) -> Result<Fingerprint, String> {
     Ok(fingerprint(&certificate))
 }
 
-/// What one end needs to connect and to be connected to: its key and certificate, the authority, and the pins.
+/// The credentials with which one end connects and is connected to: its key and certificate, the authority, and the
+/// pins.
 #[derive(Clone)]
 pub struct Credentials {
     server: Arc<ServerConfig>,

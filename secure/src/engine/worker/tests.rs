@@ -1,4 +1,4 @@
-//! What a party says to a client that asks for what cannot be.
+//! The refusals that a party gives a client that asks for what cannot be.
 
 use super::*;
 use crate::id::PartyId;
