@@ -20,7 +20,7 @@ pub(super) fn judged(out: &mut String, all: &[Claim]) {
     paragraph(
         out,
         &format!(
-            "{} claims: {} hold, {} do not hold, {} are not tested.",
+            "{} claims. Hold: {}; do not hold: {}; not tested: {}.",
             all.len(),
             count(Judgement::Holds),
             count(Judgement::DoesNotHold),
