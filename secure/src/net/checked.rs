@@ -1,15 +1,12 @@
 //! One party's channel, whatever its messages pass: every message is compared with the one that the round declares, no
 //! wait is longer than the deadline, and whoever is the cause is named. That is here and nowhere else.
 
-use super::ends::{Ends, Item, Message, Missing, Stopped, Unsent};
+use super::ends::{Ends, Item, LAST_WORDS, Message, Missing, Stopped, Unsent};
 use super::{Channel, Mailboxes, Round};
 use crate::buffer::Words;
 use crate::error::{Error, Result};
 use crate::id::{Neighbour, PartyId};
 use std::time::Duration;
-
-/// How long the last words of a neighbour that reads no more may be under way.
-const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// One party's channel to its two neighbours.
 pub struct CheckedChannel<E> {
@@ -174,15 +171,20 @@ pub(super) mod tests {
         }
     }
 
-    #[test]
-    fn who_stops_tells_its_reason_and_what_it_sent_before_still_arrives() {
-        let [mut first, mut second, mut third] = network(Duration::from_secs(30));
+    /// Party 0 sends a message and stops: party 1 receives the message, and then the reason.
+    pub fn stops_with_a_reason(mut first: impl Channel, second: &mut impl Channel) {
         send_words(&mut first, 0, &[5]).unwrap();
         first.stop(&Error::misuse("no data here"));
         drop(first);
-        assert_eq!(*receive_words(&mut second, 0, "test", 1).unwrap(), [5]);
-        let error = receive_words(&mut second, 1, "test", 1).unwrap_err();
+        assert_eq!(*receive_words(second, 0, "test", 1).unwrap(), [5]);
+        let error = receive_words(second, 1, "test", 1).unwrap_err();
         assert_eq!(error.to_string(), "party 1 at test: peer gone: party 0 stopped: no data here");
+    }
+
+    #[test]
+    fn who_stops_tells_its_reason_and_what_it_sent_before_still_arrives() {
+        let [first, mut second, mut third] = network(Duration::from_secs(30));
+        stops_with_a_reason(first, &mut second);
         let error = send_words(&mut third, 1, &[1]).unwrap_err();
         assert_eq!(error.to_string(), "party 2 at test: peer gone: party 0 stopped: no data here");
     }

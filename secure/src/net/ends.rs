@@ -33,6 +33,9 @@ pub enum Stopped {
     Misbehaved(String),
 }
 
+/// How long the last words of a party may take to be written, and to arrive.
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// Why a message did not get under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsent {

@@ -4,7 +4,7 @@
 //! No connection blocks. A party that finds no room for what it writes takes what its neighbours have sent meanwhile,
 //! so three parties that write to one another at once never wait in a circle.
 
-use super::ends::{Ends, Item, Message, Missing, Stopped, Unsent};
+use super::ends::{Ends, Item, LAST_WORDS, Message, Missing, Stopped, Unsent};
 use super::frame::{FrameReader, SessionId, Wire, encode};
 use crate::id::{Neighbour, PartyId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,9 +14,6 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-
-/// How long the last words of a party may take to be written.
-const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How often a party looks for a message before it sleeps. Between two looks it gives its core away.
 const SPINS: usize = 100;
@@ -223,7 +220,7 @@ impl<C: Connection> Ends for Arc<Mutex<Sockets<C>>> {
 #[cfg(test)]
 mod tests {
     use super::super::checked::CheckedChannel;
-    use super::super::checked::tests::{receive_words, send_words};
+    use super::super::checked::tests::{send_words, stops_with_a_reason};
     use super::super::{Channel, Mailboxes, Round, StepList};
     use super::*;
     use crate::buffer::Words;
@@ -304,13 +301,8 @@ mod tests {
 
     #[test]
     fn who_stops_tells_its_reason_and_who_vanishes_is_named() {
-        let [(mut first, _), (mut second, _), (third, _)] = network(Duration::from_secs(30));
-        send_words(&mut first, 0, &[5]).unwrap();
-        first.stop(&Error::misuse("no data here"));
-        drop(first);
-        assert_eq!(*receive_words(&mut second, 0, "test", 1).unwrap(), [5]);
-        let error = receive_words(&mut second, 1, "test", 1).unwrap_err();
-        assert_eq!(error.to_string(), "party 1 at test: peer gone: party 0 stopped: no data here");
+        let [(first, _), (mut second, _), (third, _)] = network(Duration::from_secs(30));
+        stops_with_a_reason(first, &mut second);
         drop(third);
         let large = vec![7; 1 << 20];
         let error = send_words(&mut second, 0, &large).unwrap_err().to_string();
