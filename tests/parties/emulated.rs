@@ -161,7 +161,8 @@ impl Network {
     }
 }
 
-fn has_netem() -> bool {
+/// Whether the kernel delays packets itself.
+pub fn has_netem() -> bool {
     let found = words("tc", "qdisc add dev lo root netem delay 1ms").is_ok();
     let _ = words("tc", "qdisc del dev lo root");
     found
