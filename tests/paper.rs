@@ -433,6 +433,26 @@ fn secure_cells_have_costs_and_time() {
 }
 
 #[test]
+fn cells_of_three_processes_are_those_of_three_threads() {
+    let cell = |parties: &str| {
+        let (_keep, out) = folder();
+        let words = "--rows 256 --hidden 8 --layers 2 --heads softmax --rounding nearest --sides secure --epochs 2 \
+                     --restarts 0";
+        succeeds(&words.split(' ').chain(["--parties", parties, "--out", out]).collect::<Vec<_>>());
+        let (name, text) = cells(Path::new(out)).pop_first().unwrap();
+        let mut cell: Value = serde_json::from_slice(&text).unwrap();
+        let attempts = cell["attempts"].as_array_mut().unwrap().iter_mut();
+        let epochs: Vec<_> = attempts.flat_map(|attempt| attempt["epochs"].as_array_mut().unwrap()).collect();
+        assert!(!epochs.is_empty(), "{name}");
+        for epoch in epochs {
+            epoch.as_object_mut().unwrap().retain(|key, _| !key.ends_with("seconds"));
+        }
+        (name, cell["attempts"].take(), cell["cost"].take())
+    };
+    assert_eq!(cell("tls"), cell("memory"));
+}
+
+#[test]
 fn a_comparison_has_a_page_as_well() {
     let dir = tempfile::tempdir().unwrap();
     for mode in ["lockstep", "free"] {

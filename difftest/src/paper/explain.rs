@@ -65,8 +65,9 @@ fn formula(this: &Compared, all: &[Compared]) -> String {
     match nearer {
         Some(code) => format!(
             "The paper's figures are those of its code, which sums only logits above eps where the formula sums every \
-             positive one: computed as the code \
-             does (relu-prob-cut), the largest difference is {:.1} instead of {:.1} points.",
+             positive one: computed as the code does (relu-prob-cut), {}the largest difference is {:.1} instead of \
+             {:.1} points.",
+            if code.differs() { "" } else { "every figure is within what chance explains, and " },
             largest(code),
             largest(this)
         ),
