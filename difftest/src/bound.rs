@@ -23,6 +23,8 @@
 //! * [`network`]: the walk through one training step;
 //! * [`statistical`]: beside this worst case, what holds but for one run in 2^40.
 
+#[cfg(test)]
+mod by_hand;
 pub mod encoding;
 #[cfg(test)]
 mod exact;

@@ -266,4 +266,77 @@ mod tests {
         b[[1, 0]] += 1;
         assert_eq!(first_difference(&a, &b), Some(((1, 0), 3, 4)));
     }
+
+    /// Nothing hangs on a comparison.
+    fn decided(radius: Array2<f64>) -> Bounded {
+        Bounded { radius, ambiguous: Vec::new() }
+    }
+
+    #[test]
+    fn a_bound_that_is_reached_holds_and_one_that_is_infinite_says_nothing() {
+        let bounded = decided(array![[0.5, 0.5, f64::INFINITY, f64::NAN, 0.0]]);
+        let got = verdicts_of_reals(&array![[1.0; 5]], &array![[1.5, 1.5f64.next_up(), 9.0, 1.5, 0.5]], &bounded);
+        assert_eq!(got[0], Verdict::Within { error: 0.5, bound: 0.5 });
+        assert!(got[1..].iter().all(|verdict| matches!(verdict, Verdict::Outside { .. })), "{got:?}");
+    }
+
+    #[test]
+    fn what_is_kept_of_a_tensor_is_told_of_its_elements() {
+        // Errors of 1, 3 and 0 under bounds of 4, 6 and 9; then a later step with an error of 2 under a bound of 2.
+        let first = tensor(7, &array![[0.0, 0.0, 5.0]], &array![[1, -3, 5]], 0, &decided(array![[4.0, 6.0, 9.0]]));
+        assert_eq!((first.max_error, first.bound_there, first.max_bound), (3.0, 6.0, 6.0));
+        assert_eq!((first.error_sum, first.mean_error(), first.closest), (4.0, 4.0 / 3.0, 0.5));
+        assert_eq!((first.tightness(), Comparison::empty().tightness()), (Some(2.0), None));
+        let second = tensor(8, &array![[0.0]], &array![[2]], 0, &decided(array![[2.0]]));
+        let (mut forwards, mut backwards) = (first.clone(), second.clone());
+        forwards.merge(second);
+        backwards.merge(first);
+        assert_eq!(forwards, backwards);
+        assert_eq!((forwards.elements, forwards.equal, forwards.ambiguous, forwards.outside), (4, 1, 0, 0));
+        assert_eq!((forwards.max_error, forwards.bound_there, forwards.max_bound), (3.0, 6.0, 6.0));
+        assert_eq!((forwards.error_sum, forwards.closest), (6.0, 1.0));
+    }
+
+    #[test]
+    fn the_first_element_outside_stays_and_a_nan_is_the_largest_error() {
+        let reals = array![[0.0, f64::NAN], [0.0, 0.0]];
+        let mut all = tensor(1, &array![[0.0]], &array![[0]], 0, &decided(array![[0.0]]));
+        all.merge(tensor(2, &reals, &array![[0, 0], [5, 9]], 1, &decided(Array2::from_elem((2, 2), 1.0))));
+        all.merge(tensor(3, &array![[0.0]], &array![[9]], 0, &decided(array![[1.0]])));
+        assert_eq!(all.outside, 4);
+        let (step, element) = all.first_outside.as_ref().expect("four are outside");
+        assert_eq!((*step, element.index, element.units), (2, (0, 1), 0));
+        let row = tensor(4, &array![[0.0, 0.0], [1.0, 0.0]], &array![[0, 0], [5, 9]], 1, &decided(reals.mapv(|_| 1.0)));
+        let element = row.first_outside.map(|(_, e)| e).expect("2.5 and 4.5 are outside");
+        let expected = Element { index: (1, 0), real: 1.0, units: 5, error: 1.5, bound: 1.0 };
+        assert_eq!(element, expected);
+        let mut nan = tensor(5, &array![[0.0]], &array![[1]], 0, &decided(array![[2.0]]));
+        nan.merge(tensor(6, &array![[f64::NAN]], &array![[1]], 0, &decided(array![[3.0]])));
+        assert!(nan.max_error.is_nan() && nan.bound_there == 3.0, "{nan:?}");
+    }
+
+    #[test]
+    fn what_is_ambiguous_counts_for_no_error() {
+        let ambiguous = vec![Ambiguity {
+            elements: vec![2],
+            jumps: vec![true],
+            distance: 0.25,
+            branches: vec![Branch(vec![Interval::ZERO]), Branch(vec![Interval::point(8.0)])],
+        }];
+        let bounded = Bounded { radius: array![[1.0, 1.0], [9.0, 1.0]], ambiguous };
+        let reals = array![[0.0, 0.0], [1.0, 0.0]];
+        let found = verdicts(&reals, &array![[0, 1], [8, 0]], 0, &bounded);
+        assert_eq!(found[2], Verdict::Ambiguous { branch: 1, distance: 0.25, bound: 9.0 });
+        let c = tensor(0, &reals, &array![[0, 1], [8, 0]], 0, &bounded);
+        assert_eq!((c.elements, c.equal, c.ambiguous, c.outside), (4, 2, 1, 0));
+        assert_eq!((c.max_error, c.max_bound, c.mean_error()), (1.0, 1.0, 1.0 / 3.0));
+        let neither = verdicts(&reals, &array![[0, 1], [7, 0]], 0, &bounded);
+        assert_eq!(neither[2], Verdict::Outside { error: 6.0, bound: 9.0 }, "inside its bound, but in no branch");
+    }
+
+    #[test]
+    fn tensors_of_other_shapes_differ() {
+        assert_eq!(first_difference(&array![[1, 2]], &array![[1], [2]]), Some(((0, 0), 2, 2)));
+        assert_eq!(place(&ProbePoint::Logits, (2, 5)), "logits[2, 5]");
+    }
 }

@@ -253,6 +253,9 @@ mod tests {
     fn a_step_without_coins_is_open_there() {
         let file = StepFile { coins: Tape::default(), ..saved(Head::Softmax, Rounding::Probabilistic) };
         assert_eq!(recorded(&file).unwrap()[0].word(), "OPEN");
-        assert!(fresh(&file, &mut start).unwrap().0.iter().all(|c| c.passed));
+        let checks = fresh(&file, &mut start).unwrap().0;
+        assert!(checks.iter().all(|c| c.passed), "{checks:?}");
+        let names: Vec<_> = checks.iter().map(|c| c.name).collect();
+        assert_eq!(names, ["encoding", "bit-exact", "error-bound", "gradient-bound", "range"], "nothing is left out");
     }
 }

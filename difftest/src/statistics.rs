@@ -293,4 +293,41 @@ mod tests {
         assert!(draw(&mut rng, 0.0) > -20.0);
         assert!(draw(&mut rng, 0.03) < FALSE_ALARM && draw(&mut rng, -0.03) < FALSE_ALARM);
     }
+
+    #[test]
+    fn words_that_are_not_random_have_their_exact_probability() {
+        let (ones, zeros) = (bit_balance(&[u64::MAX; 16]), bit_balance(&[0; 16]));
+        assert_eq!((ones.words, ones.ones, ones.log2_p), (16, 16, 6.0 + 1.0 - 16.0));
+        assert_eq!((zeros.words, zeros.ones, zeros.log2_p), (16, 0, 6.0 + 1.0 - 16.0));
+        assert_eq!(bit_balance(&[0, u64::MAX]).log2_p, 0.0);
+        assert_eq!(bit_balance(&[]).log2_p, 0.0);
+        let found = repeats(&[5, 7, 5, 5]);
+        assert_eq!((found.words, found.repeated, found.first), (4, 2, Some((2, 0))));
+        assert_eq!(found.log2_p, 2.0 * (2.0 * 2.0 - 65.0));
+        assert_eq!((repeats(&[5]).repeated, repeats(&[]).log2_p), (0, 0.0));
+    }
+
+    /// The largest t, 2^6, turns the bound of coins that all fall alike into their very probability.
+    #[test]
+    fn coins_that_all_fall_alike_are_as_surprising_as_they_are_rare() {
+        let choice = (2.0 * TILTS as f64).log2();
+        for (coin, p) in [(true, 0.5), (false, 0.5), (true, 0.25), (false, 0.75)] {
+            let found = coins(std::iter::repeat_n((coin, p), 30));
+            let each = f64::log2(if coin { p } else { 1.0 - p });
+            assert!((found - (choice + 30.0 * each)).abs() < 1e-9, "{coin} {p}: {found}");
+        }
+        assert_eq!(coins([(true, 0.5), (false, 0.5)].into_iter()), 0.0);
+        assert_eq!(coins([(false, 1.0)].into_iter()), f64::NEG_INFINITY);
+        assert_eq!(coins(std::iter::empty()), 0.0);
+        // What is certain says nothing, however often.
+        let certain = [(true, 1.0), (false, 0.0)].into_iter().cycle().take(1000);
+        assert!((coins(certain.chain(std::iter::repeat_n((true, 0.5), 30))) - (choice - 30.0)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_is_between_the_middle_two() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[9.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!((median(&[4.0]), median(&[])), (Some(4.0), None));
+    }
 }

@@ -471,4 +471,18 @@ mod tests {
             }
         }
     }
+
+    /// q = x / S is continuous but where S leaves zero: only there both outcomes are listed.
+    #[test]
+    fn relu_grad_hangs_on_a_comparison_only_where_no_logit_is_surely_positive() {
+        let rules = HeadRules::fixed(&spec(Head::ReluGrad, Rounding::Probabilistic, 3));
+        let boxes = |x: &[f64]| x.iter().map(|&x| Interval::around(x, 2.0 / 65536.0)).collect::<Vec<_>>();
+        let of = |x: &[f64]| {
+            let decisions = rules.decide(x, &boxes(x));
+            (rules.branches(&boxes(x), 0, &decisions).len(), rules.at_threshold(x, 0, &decisions).len())
+        };
+        assert_eq!(of(&[0.0, -1.0, -2.0]), (2, 2), "S is zero or at least a unit");
+        assert_eq!(of(&[0.0, 1.0, -2.0]), (1, 0), "S is about 1 either way");
+        assert_eq!(of(&[-3.0, -1.0, -2.0]), (1, 0));
+    }
 }

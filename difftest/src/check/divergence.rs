@@ -304,6 +304,12 @@ mod tests {
         let mnist = Chance { share: 0.1135, rows: 10_000 };
         assert_eq!(w.verdict(0.1135, &mnist, 1, 400), Verdict::Stalls { accuracy: 0.1135, dead_layer: Some(1) });
         assert_eq!(w.verdict(0.3, &TEN, 1, 400), Verdict::Trains, "the other rows may pass the layer");
+        w.step(1, &Tensors::from([(ProbePoint::Activation(1), array![[0.0, 0.5], [0.0, 0.0]])]), |v| *v);
+        let few = Verdict::TooFewSteps { accuracy: 0.1, chance: 0.1, steps: 2 };
+        assert_eq!(w.verdict(0.1, &TEN, 2, 400), few, "one unit of the layer is alive");
+        let dead = |l| (ProbePoint::Activation(l), array![[0.0]]);
+        w.step(2, &Tensors::from([(ProbePoint::Activation(1), array![[1.0]]), dead(2), dead(3)]), |v| *v);
+        assert_eq!(w.verdict(0.1, &TEN, 3, 400), Verdict::Stalls { accuracy: 0.1, dead_layer: Some(2) });
     }
 
     #[test]

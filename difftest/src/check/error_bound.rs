@@ -131,3 +131,75 @@ impl Check for ErrorBound<'_> {
 fn sum(list: &Comparisons, of: fn(&Comparison) -> u64) -> u64 {
     list.values().map(of).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::Element;
+    use crate::config::small;
+    use reference::spec::{Head, ProbePoint, Rounding};
+
+    /// So many elements, of which so many hang on comparisons; the first outside, if any is, at this step.
+    fn compared(elements: u64, ambiguous: u64, outside: Option<usize>) -> Comparison {
+        let element = Element { index: (2, 1), real: 0.5, units: 32771, error: 3.0 / 65536.0, bound: 1.0 / 65536.0 };
+        let first_outside = outside.map(|step| (step, element));
+        Comparison { elements, ambiguous, outside: u64::from(outside.is_some()), first_outside, ..Comparison::empty() }
+    }
+
+    fn outcome(
+        config: &Config,
+        steps: usize,
+        worst_case: &[(ProbePoint, Comparison)],
+        statistical: &[(ProbePoint, Comparison)],
+    ) -> Outcome {
+        let mut check = Box::new(ErrorBound::new(config));
+        check.judged = steps;
+        check.worst_case.extend(worst_case.iter().cloned());
+        check.statistical.extend(statistical.iter().cloned());
+        let outside = worst_case.iter().chain(statistical).any(|(_, c)| c.outside > 0);
+        assert_eq!(check.failed(), outside, "before the end");
+        check.finish()
+    }
+
+    #[test]
+    fn elements_that_were_not_compared_are_a_failure_unless_one_tensor_is_asked_for() {
+        let mut config = small(Head::Softmax, Rounding::Probabilistic);
+        let all = 2 * comparison::elements(&config.spec);
+        let of =
+            |config: &Config, elements| outcome(config, 2, &[(ProbePoint::Logits, compared(elements, 0, None))], &[]);
+        assert_eq!(of(&config, all).word(), "PASS");
+        for elements in [all - 1, all + 1] {
+            let failure = of(&config, elements).failure.expect("the count is off by one");
+            assert!(failure.contains(&format!("2 steps have {all}")), "{failure}");
+        }
+        config.only_probe = Some("logits".into());
+        assert_eq!(of(&config, 1).word(), "PASS");
+        assert_eq!(of(&config, 0).word(), "OPEN", "nothing was compared");
+    }
+
+    #[test]
+    fn a_tensor_of_which_more_than_half_hangs_on_comparisons_is_not_judged() {
+        let config = Config { only_probe: Some("logits".into()), ..small(Head::Softmax, Rounding::Probabilistic) };
+        let of = |ambiguous| outcome(&config, 1, &[(ProbePoint::Logits, compared(8, ambiguous, None))], &[]);
+        assert_eq!((of(4).word(), of(5).word()), ("PASS", "OPEN"));
+        assert!(of(5).summary.ends_with("; logits: 5 of 8 hang on comparisons, too many to judge it"));
+        let failed = outcome(&config, 1, &[(ProbePoint::Logits, compared(8, 7, Some(0)))], &[]);
+        assert_eq!(failed.word(), "FAIL", "one that is outside fails whatever the others hang on");
+    }
+
+    #[test]
+    fn the_first_step_is_told_and_of_it_the_tensor_that_is_computed_first() {
+        let config = Config { only_probe: Some("logits".into()), ..small(Head::Softmax, Rounding::Probabilistic) };
+        let (early, late) = (ProbePoint::PreActivation(1), ProbePoint::HeadGradient);
+        let failure =
+            |worst: &[_], statistical: &[_]| outcome(&config, 9, worst, statistical).failure.expect("outside");
+        let text = failure(&[(early, compared(9, 0, Some(5))), (late, compared(9, 0, Some(4)))], &[]);
+        assert!(text.contains("step 4, head_gradient[2, 1]") && text.contains("worst-case bound 1.0000"), "{text}");
+        let text = failure(&[(early, compared(9, 0, Some(4))), (late, compared(9, 0, Some(4)))], &[]);
+        assert!(text.contains("step 4, layer1/") && text.contains("error 3.0000 units"), "{text}");
+        let text = failure(&[(late, compared(9, 0, Some(7)))], &[(early, compared(9, 0, Some(1)))]);
+        assert!(text.contains("step 7") && text.contains("worst-case"), "the proven bound comes first: {text}");
+        let text = failure(&[(late, compared(9, 0, None))], &[(early, compared(9, 0, Some(1)))]);
+        assert!(text.contains("step 1") && text.contains("statistical bound"), "{text}");
+    }
+}

@@ -105,3 +105,58 @@ impl Check for GradientBound<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::small;
+    use ndarray::array;
+    use reference::spec::Rounding;
+
+    /// What the check says of one element: real, in units of 2^-16, and with this bound, if the step was judged.
+    fn judged(head: Head, value: f64, units: i64, radius: Option<f64>) -> Outcome {
+        let config = small(head, Rounding::Nearest);
+        let bounded = radius.map(|r| Bounded { radius: array![[0.0, r]], ambiguous: Vec::new() });
+        let mut check = Box::new(GradientBound::new(&config));
+        check.step(3, &array![[0.0, value]], &array![[0, units]], bounded.as_ref());
+        assert_eq!(check.failed(), check.first.is_some());
+        check.finish()
+    }
+
+    #[test]
+    fn every_head_keeps_the_limit_of_its_formula() {
+        let limits = [
+            (Head::Softmax, 1.0),
+            (Head::ReluGrad, 1.0),
+            (Head::ReluProb, 10.0),
+            (Head::ReluProbCut, 10.0),
+            (Head::ReluEps, 65536.0),
+        ];
+        for (head, limit) in limits {
+            for sign in [1.0, -1.0] {
+                assert_eq!(judged(head, sign * limit, 0, Some(0.0)).word(), "PASS", "{head}");
+                assert_eq!(judged(head, sign * f64::next_up(limit), 0, Some(0.0)).word(), "FAIL", "{head}");
+            }
+        }
+        assert_eq!(judged(Head::Softmax, f64::NAN, 0, Some(0.0)).word(), "FAIL");
+    }
+
+    #[test]
+    fn the_tested_side_may_add_its_bound_and_no_more() {
+        let unit = 1.0 / 65536.0;
+        for sign in [1, -1] {
+            assert_eq!(judged(Head::Softmax, 0.0, sign * 65538, Some(2.0 * unit)).word(), "PASS");
+            let failure = judged(Head::Softmax, 0.0, sign * 65539, Some(2.0 * unit)).failure.expect("a unit too far");
+            assert!(failure.contains("step 3, head_gradient[0, 1]"), "{failure}");
+        }
+        let outcome = judged(Head::Softmax, 0.25, -32768, Some(unit));
+        assert_eq!(outcome.summary, "largest |gradient| 0.250000 real, 0.500000 secure; the head promises 1");
+    }
+
+    #[test]
+    fn a_step_that_is_not_judged_says_nothing_of_the_tested_side() {
+        let outcome = judged(Head::Softmax, 0.25, 1 << 40, None);
+        assert_eq!(outcome.word(), "OPEN", "{outcome:?}");
+        assert_eq!(judged(Head::Softmax, 1.5, 0, None).word(), "FAIL", "the real side has its limit all the same");
+    }
+}

@@ -23,8 +23,8 @@ pub struct Allowed {
     /// Whether an error of exactly -1 or 1 truncation is a fault already: a probabilistic truncation never moves an
     /// exact multiple.
     pub open: bool,
-    /// Whether the least error itself is a fault, because halves go up.
-    pub ties_up: bool,
+    /// Whether the least error itself is a fault: where halves go up, and where a floor would move an exact multiple.
+    pub above_low: bool,
     /// The number of truncations counted.
     pub count: usize,
 }
@@ -39,10 +39,15 @@ impl Allowed {
             Truncations::DotProduct => terms,
         };
         if count == 0 || header.numbers != Numbers::Fixed {
-            return Allowed { low: 0.0, high: 0.0, open: false, ties_up: false, count: 0 };
+            return Allowed { low: 0.0, high: 0.0, open: false, above_low: false, count: 0 };
         }
         let k = count as f64;
-        let ties_up = header.ties_up && header.rounding == TraceRounding::Nearest && header.truncation_error.is_none();
+        let above_low = header.truncation_error.is_none()
+            && match header.rounding {
+                TraceRounding::Nearest => header.ties_up,
+                TraceRounding::Floor => true,
+                TraceRounding::Probabilistic | TraceRounding::Local | TraceRounding::Unknown => false,
+            };
         let (low, high, open) = match (header.truncation_error, header.rounding) {
             (Some([low, high]), _) => (low, high, false),
             (None, TraceRounding::Nearest) => (-0.5, 0.5, false),
@@ -50,17 +55,76 @@ impl Allowed {
             (None, TraceRounding::Floor) => (-1.0, 0.0, false),
             (None, TraceRounding::Local | TraceRounding::Unknown) => (-1.0, 1.0, false),
         };
-        Allowed { low: k * low, high: k * high, open, ties_up, count }
+        Allowed { low: k * low, high: k * high, open, above_low, count }
     }
 
     /// Whether an error of `units` is inside, with `slack` units for what is not known exactly.
     pub fn holds(&self, units: f64, slack: f64) -> bool {
         if slack == 0.0 && self.open {
             units > self.low && units < self.high
-        } else if slack == 0.0 && self.ties_up {
+        } else if slack == 0.0 && self.above_low {
             units > self.low && units <= self.high
         } else {
             units >= self.low - slack && units <= self.high + slack
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowed(fields: &str, truncations: Truncations, terms: usize) -> Allowed {
+        let fixed = r#""numbers": "fixed", "fraction_bits": 16"#;
+        let numbers = if fields.contains("numbers") { "" } else { fixed };
+        let comma = if numbers.is_empty() || fields.is_empty() { "" } else { ", " };
+        let text = format!(r#"{{"format": "difftest-trace", "version": 1, "engine": "e", {numbers}{comma}{fields}}}"#);
+        Allowed::of(&Header::parse(&text).unwrap(), truncations, terms)
+    }
+
+    /// The errors, of those around the ends of every interval, that are inside.
+    fn inside(allowed: Allowed, slack: f64) -> Vec<f64> {
+        let ends = [-1.25, -1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0, 1.25];
+        ends.into_iter().filter(|&units| allowed.holds(units, slack)).collect()
+    }
+
+    #[test]
+    fn every_rounding_has_the_interval_that_the_documentation_says() {
+        let once =
+            |rounding: &str| inside(allowed(&format!(r#""rounding": {rounding}"#), Truncations::Times(1), 9), 0.0);
+        assert_eq!(once(r#""nearest""#), [-0.5, -0.25, 0.0, 0.25, 0.5]);
+        assert_eq!(once(r#""nearest", "ties_up": true"#), [-0.25, 0.0, 0.25, 0.5]);
+        assert_eq!(once(r#""probabilistic""#), [-0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75]);
+        assert_eq!(once(r#""floor""#), [-0.75, -0.5, -0.25, 0.0]);
+        assert_eq!(once(r#""floor", "ties_up": true"#), [-0.75, -0.5, -0.25, 0.0]);
+        let unit = [-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0];
+        assert_eq!((once(r#""local""#), once(r#""unknown""#)), (unit.to_vec(), unit.to_vec()));
+        assert_eq!(once(r#""floor", "truncation_error": [-0.75, 0.25]"#), [-0.75, -0.5, -0.25, 0.0, 0.25]);
+        let own = r#""nearest", "ties_up": true, "truncation_error": [-0.5, 0.0]"#;
+        assert_eq!(once(own), [-0.5, -0.25, 0.0], "what the engine says of itself holds, ends included");
+    }
+
+    #[test]
+    fn uncertainty_widens_both_ends_and_closes_them() {
+        let once =
+            |rounding: &str| inside(allowed(&format!(r#""rounding": {rounding}"#), Truncations::Times(1), 9), 0.25);
+        assert_eq!(once(r#""nearest", "ties_up": true"#), [-0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75]);
+        assert_eq!(once(r#""floor""#), [-1.25, -1.0, -0.75, -0.5, -0.25, 0.0, 0.25]);
+        assert_eq!(once(r#""probabilistic""#).len(), 11);
+    }
+
+    #[test]
+    fn truncations_are_counted_as_the_header_says() {
+        let of = |fields: &str, truncations| {
+            let Allowed { low, high, count, .. } = allowed(fields, truncations, 9);
+            (low, high, count)
+        };
+        let floor = r#""rounding": "floor""#;
+        assert_eq!(of(floor, Truncations::None), (0.0, 0.0, 0));
+        assert_eq!(of(floor, Truncations::Times(2)), (-2.0, 0.0, 2));
+        assert_eq!(of(floor, Truncations::DotProduct), (-1.0, 0.0, 1));
+        assert_eq!(of(r#""rounding": "nearest", "truncation": "term""#, Truncations::DotProduct), (-4.5, 4.5, 9));
+        assert_eq!(of(r#""numbers": "float32""#, Truncations::Times(2)), (0.0, 0.0, 0));
+        assert!(inside(allowed(floor, Truncations::None, 9), 0.0) == [0.0], "integers must be equal");
     }
 }

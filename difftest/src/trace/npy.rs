@@ -269,4 +269,51 @@ mod tests {
         assert!(read(&start("|O", "(1,)")).unwrap_err().contains("element type is |O"));
         assert_eq!(read(&write_text("{\"ä\": 1}")).unwrap(), Array::Text("{\"ä\": 1}".into()));
     }
+
+    #[test]
+    fn the_longest_of_everything_is_read_and_one_more_is_not() {
+        let dimensions = |n: usize| read(&[start("|u1", &format!("({})", "1,".repeat(n))), vec![9]].concat());
+        assert!(dimensions(MOST_DIMENSIONS).is_ok());
+        assert!(dimensions(MOST_DIMENSIONS + 1).unwrap_err().contains("more than 8 dimensions"));
+        let padded = |length: usize| {
+            let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (1,), }";
+            let mut bytes = [MAGIC, &[1, 0], &(length as u16).to_le_bytes(), header.as_bytes()].concat();
+            bytes.resize(MAGIC.len() + 4 + length, b' ');
+            read(&[bytes, vec![9]].concat())
+        };
+        assert!(padded(LONGEST_HEADER).is_ok());
+        assert!(padded(LONGEST_HEADER + 1).unwrap_err().contains("at most 16384 are read"));
+        let version = |major: u8| {
+            let mut bytes = [start("|u1", "(1,)"), vec![9]].concat();
+            bytes[MAGIC.len()] = major;
+            if major > 1 {
+                // The length has four bytes from version 2 on.
+                bytes.splice(MAGIC.len() + 4..MAGIC.len() + 4, [0, 0]);
+            }
+            read(&bytes).map(|_| ())
+        };
+        assert_eq!([version(1), version(2), version(3)], [Ok(()), Ok(()), Ok(())]);
+        assert!(version(0).unwrap_err().contains("version is 0") && version(4).unwrap_err().contains("version is 4"));
+    }
+
+    #[test]
+    fn every_element_type_has_its_width_sign_and_size_in_memory() {
+        let of = |descr: &str, bytes: &[u8]| {
+            let array = [start(descr, "(1,)"), bytes.to_vec()].concat();
+            (read(&array).map(|a| if let Array::Tensor(t) = a { Some(t.values) } else { None }), kept_bytes(&array))
+        };
+        let units = |v: i64| (Ok(Some(Values::Units(vec![v]))), 8);
+        for descr in ["<i8", "<i4", "<i2", "|i1"] {
+            let width = usize::from(descr.as_bytes()[2] - b'0');
+            assert_eq!(of(descr, &vec![0xff; width]), units(-1), "{descr}");
+            assert!(of(descr, &vec![0xff; width + 1]).0.is_err() && of(descr, &vec![0xff; width - 1]).0.is_err());
+        }
+        assert_eq!(of("<u4", &[0xff; 4]), units(u32::MAX.into()));
+        assert_eq!(of("<u2", &[0xff; 2]), units(u16::MAX.into()));
+        assert_eq!((of("|u1", &[0xff]), of("|b1", &[1])), (units(255), units(1)));
+        assert_eq!(of("<u8", &[0xff; 8]), units(-1), "two's complement");
+        assert_eq!(of("<f8", &1.5f64.to_le_bytes()), (Ok(Some(Values::Doubles(vec![1.5]))), 8));
+        assert_eq!(of("<f4", &1.5f32.to_le_bytes()).0, Ok(Some(Values::Singles(vec![1.5]))));
+        assert!(of(">i8", &[0; 8]).0.unwrap_err().contains("element type is >i8"));
+    }
 }

@@ -107,3 +107,91 @@ fn the_failure_probability_is_the_stated_one() {
     let none = step(&nearest, &start, &batch.reals, &batch.labels, &Tensors::new(), &Bounds::new(), 9.0);
     assert_eq!(none, Ok(None), "no coins, no statistics");
 }
+
+/// Whether a number is what its rule says, but for the rounding of f64.
+fn near(number: f64, rule: f64) -> bool {
+    (number - rule).abs() <= 1e-8 * rule.abs()
+}
+
+/// The table of the module, one element at a time: what is wider than its rule proves less than it should.
+#[test]
+fn sums_of_a_step_are_those_of_the_table() {
+    let spec = spec(Head::Softmax, Rounding::Probabilistic, 2, 0);
+    let (parameters, batch) = inputs(&spec, &mut ChaCha12Rng::seed_from_u64(3));
+    let real = Real::new(spec.clone(), &parameters).unwrap().step(&batch, Tape::default()).unwrap().tensors;
+    let start = parameters.decode(spec.fixed, &spec.sgd);
+    let worst = network::step(&spec, &start, &batch.reals, &batch.labels, &real).unwrap();
+    let mut walk = Walk::new(&spec, &start, &real, &worst, 9.0);
+    let (inputs, logits) = walk.forward(&batch.reals);
+    let ((x, error), w) = (&inputs[1], start[1].weights.mapv(f64::abs));
+    let (n, coin) = (x.ncols(), 0.5 / spec.fixed.one() as f64);
+    for ((r, j), &fixed) in logits.fixed.indexed_iter() {
+        let sum = |term: &dyn Fn(usize) -> f64| (0..n).map(term).sum::<f64>();
+        let own = gamma(n + 2) * (sum(&|k| x[[r, k]] * w[[k, j]]) + start[1].bias[j].abs());
+        assert!(near(fixed, sum(&|k| error.fixed[[r, k]] * w[[k, j]]) + own));
+        let fresh = sum(&|k| error.fresh[[r, k]] * w[[k, j]] * w[[k, j]]);
+        let earlier = sum(&|k| error.inherited[[r, k]] * w[[k, j]]);
+        assert!(near(logits.inherited[[r, j]], fresh.sqrt().hypot(earlier)) && logits.fresh[[r, j]] == coin * coin);
+    }
+    let g = head(&spec, &batch.labels, &real, &logits, &worst);
+    let g_abs = real[&ProbePoint::HeadGradient].mapv(f64::abs);
+    let ((dw, dw_squared), (db, db_squared)) = walk.gradients(2, &inputs[1], &g, (ProbePoint::HeadGradient, &g_abs));
+    let (rows, own) = (x.nrows(), gamma(x.nrows() + 2));
+    let (r_x, r_g) = (&worst[&ProbePoint::Activation(1)].radius, &worst[&ProbePoint::HeadGradient].radius);
+    let (s_x, s_g) = (error.squared(), g.squared());
+    for ((k, j), &fixed) in dw.indexed_iter() {
+        let sum = |term: &dyn Fn(usize) -> f64| (0..rows).map(term).sum::<f64>();
+        let through = sum(&|r| x[[r, k]] * (g.fixed[[r, j]] + own * g_abs[[r, j]]));
+        let input = sum(&|r| error.fixed[[r, k]] * g_abs[[r, j]] + r_x[[r, k]] * r_g[[r, j]]);
+        assert!(near(fixed, through + input));
+        let deviation = sum(&|r| x[[r, k]] * x[[r, k]] * s_g[[r, j]]).sqrt()
+            + sum(&|r| s_x[[r, k]] * g_abs[[r, j]] * g_abs[[r, j]]).sqrt();
+        assert!(near(dw_squared[[k, j]], deviation * deviation));
+        assert!(near(db[[0, j]], sum(&|r| g.fixed[[r, j]] + own * g_abs[[r, j]])));
+        assert!(near(db_squared[[0, j]], sum(&|r| s_g[[r, j]])));
+    }
+}
+
+#[test]
+fn radii_of_an_update_are_those_of_the_table() {
+    for extra in [0, 5] {
+        let spec = spec(Head::Softmax, Rounding::Probabilistic, 1, extra);
+        let points = ParameterPoints::weights(1);
+        let one = |v: f64| Array2::from_elem((1, 1), v);
+        let (v, w, d, after) = (-0.5f64, -2.0f64, -3.0f64, -0.25f64);
+        let real = Tensors::from([(points.gradient, one(d)), (points.velocity, one(after))]);
+        let none = || network::Bounded { radius: one(f64::INFINITY), ambiguous: Vec::new() };
+        let worst = Bounds::from([(points.gradient, none()), (points.velocity, none()), (points.value, none())]);
+        let mut radii = Radii::new();
+        let (fixed, squared) = (1e-4f64, 4e-8f64);
+        update(&spec, points, (&one(v), &one(w)), (one(fixed), one(squared)), (&real, &worst, 9.0), &mut radii)
+            .unwrap();
+        let units = spec.sgd.units(spec.fixed).unwrap();
+        let (rate, exact) = (units.real_rate(), spec.sgd.learning_rate / spec.sgd.batch as f64);
+        let off = v.abs() * (units.real_momentum() - spec.sgd.momentum).abs() + d.abs() * (rate - exact).abs();
+        let coin = 0.5 / spec.fixed.one() as f64;
+        let fresh = coin / 2f64.powi(extra as i32);
+        let velocity = off + rate * fixed + gamma(8) * (exact * d.abs() + spec.sgd.momentum * v.abs());
+        let deviation = (rate * rate * squared + fresh * fresh).sqrt();
+        let value = velocity + gamma(8) * (w.abs() + after.abs());
+        let again = if extra > 0 { deviation.hypot(coin) } else { deviation };
+        assert!(near(radii[&points.gradient][[0, 0]], fixed + 9.0 * squared.sqrt()));
+        assert!(near(radii[&points.velocity][[0, 0]], velocity + 9.0 * deviation), "{extra}");
+        assert!(near(radii[&points.value][[0, 0]], value + 9.0 * again), "{extra}");
+    }
+}
+
+#[test]
+fn what_is_masked_is_zero_and_what_hangs_on_a_comparison_has_the_worst_case() {
+    let full = |v: f64| Array2::from_elem((1, 5), v);
+    let split = Split { fixed: full(1.0), fresh: full(2.0), inherited: full(3.0) };
+    let z = Array2::from_shape_vec((1, 5), vec![1.0, 0.5, 0.0, -0.5, -1.0]).unwrap();
+    let masked = split.masked(&z, &full(0.5), &full(7.0));
+    let row = |t: &Array2<f64>| t.iter().copied().collect::<Vec<_>>();
+    assert_eq!(row(&masked.fixed), [1.0, 7.0, 7.0, 0.0, 0.0]);
+    assert_eq!(
+        (row(&masked.fresh), row(&masked.inherited)),
+        (vec![2.0, 0.0, 0.0, 0.0, 0.0], vec![3.0, 0.0, 0.0, 0.0, 0.0])
+    );
+    assert_eq!(row(&radius(&full(1.0), &full(4.0), &full(6.0), 3.0)), row(&full(6.0)), "the worst case is smaller");
+}

@@ -186,4 +186,56 @@ mod tests {
         assert!((1e-9..3e-9).contains(&inverse_off), "{inverse_off:e}");
         assert_eq!(exponential(fixed, 0.0), 1.0);
     }
+
+    /// The real head of the reference, which shares no line with this one.
+    #[test]
+    fn without_algorithms_a_row_is_the_real_head() {
+        for head in Head::ALL {
+            let spec = crate::config::small(head, reference::spec::Rounding::Nearest).spec;
+            for x in [[1.5, -0.25, 2.5, 0.05], [0.3, 0.2, -1.0, 0.0], [-2.0, -1.0, -0.5, -3.0]] {
+                for label in 0..x.len() {
+                    let own = values(&spec, &x, label, &Decisions::real(&spec, spec.epsilon, &x), false);
+                    let real = reference::f64::RealHead::of(&spec).gradient(&x, label).unwrap();
+                    for (own, real) in own.gradient.iter().zip(&real) {
+                        assert!((own - real).abs() <= 1e-12 * (1.0 + real.abs()), "{head} {x:?} {label}: {own} {real}");
+                    }
+                }
+            }
+        }
+        let spec = crate::config::small(Head::Softmax, reference::spec::Rounding::Nearest).spec;
+        let x = [1.5, -0.25, 2.5];
+        let decisions = Decisions::real(&spec, spec.epsilon, &x);
+        let of = |algorithms, point| {
+            let row = values(&spec, &x, 0, &decisions, algorithms);
+            row.of(&reference::spec::ProbePoint::Head(point)).to_vec()
+        };
+        let exp = x.map(|x| (x - 2.5).exp());
+        for algorithms in [false, true] {
+            assert_eq!(of(algorithms, HeadPoint::Maximum), [2.5]);
+            let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-4 * b);
+            assert!(near(&of(algorithms, HeadPoint::Exp), &exp), "{:?}", of(algorithms, HeadPoint::Exp));
+            assert!(near(&of(algorithms, HeadPoint::Sum), &[exp.iter().sum()]));
+        }
+    }
+
+    #[test]
+    fn comparisons_are_decided_as_each_head_makes_them() {
+        let of = |head| crate::config::small(head, reference::spec::Rounding::Nearest).spec;
+        let mask = |head, x: &[f64]| Decisions::real(&of(head), 0.1, x).above;
+        let x = [0.05, 0.1, 0.2, 0.0];
+        assert_eq!(mask(Head::ReluProb, &x), [false, true, true, false], "x >= eps");
+        assert_eq!(mask(Head::ReluProbCut, &x), [false, false, true, false], "x > eps");
+        assert_eq!(mask(Head::ReluGrad, &x), [true, true, true, false], "x > 0");
+        let softmax = of(Head::Softmax);
+        let cut = softmax.fixed.exp_cut();
+        let far = Decisions::integer(&softmax, &[7, 7 - cut, 6 - cut, 7]);
+        assert_eq!((far.winner, &far.kept[..]), (0, &[true, true, false, true][..]), "the first of equal maxima");
+        let moved = Decisions::integer(&softmax, &[7, 8, 7, 7]);
+        assert!(!far.same_branches(&moved) && far.same_branches(&far.clone()));
+        // Below one unit an integer denominator is a unit; a real one is itself.
+        let unit = 1.0 / 65536.0;
+        let real = Decisions::real(&softmax, 0.1, &x);
+        assert_eq!([far.denominator(0.25 * unit, unit), real.denominator(0.25 * unit, unit)], [unit, 0.25 * unit]);
+        assert_eq!([far.denominator(3.0, unit), real.denominator(0.0, unit)], [3.0, unit]);
+    }
 }

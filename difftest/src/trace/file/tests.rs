@@ -55,6 +55,53 @@ fn a_header_is_refused_with_field_value_and_limit() {
     }
 }
 
+#[test]
+fn every_limit_of_a_header_belongs_to_what_is_allowed_and_the_next_value_does_not() {
+    use serde_json::{Value, json};
+    let trace = testing::trace(reference::spec::Head::ReluGrad, reference::spec::Rounding::Nearest, 1, 1);
+    let good = serde_json::to_value(&trace.header).unwrap();
+    let reads = |fields: &[(&str, &Value)]| {
+        let mut header = good.clone();
+        fields.iter().for_each(|(field, value)| header[*field] = (*value).clone());
+        Header::parse(&header.to_string()).is_ok()
+    };
+    let claim = |field: &str, v: f64| json!({"exp": {field: v}});
+    let limits = [
+        ("version", json!(1), json!(0)),
+        ("fraction_bits", json!(1), json!(0)),
+        ("fraction_bits", json!(40), json!(41)),
+        ("value_bits", json!(2), json!(1)),
+        ("value_bits", json!(64), json!(65)),
+        ("ring_bits", json!(8), json!(7)),
+        ("ring_bits", json!(128), json!(129)),
+        ("scales", json!({"input": 80}), json!({"input": 81})),
+        ("truncation_error", json!([0.0, 0.0]), json!([0.5, 1.0])),
+        ("truncation_error", json!([-1.0, 0.0]), json!([-1.0, -0.5])),
+        ("claims", claim("absolute_units", 0.0), claim("absolute_units", -0.5)),
+        ("claims", claim("relative", 0.0), claim("relative", -0.5)),
+        ("claims", claim("relative_per_argument", 0.0), claim("relative_per_argument", -0.5)),
+        ("batch", json!(1), json!(0)),
+        ("batch", json!(1 << 20), json!((1 << 20) + 1)),
+        ("learning_rate", json!(1e-300), json!(0.0)),
+        ("momentum", json!(0.0), json!(-0.1)),
+        ("momentum", json!(0.999), json!(1.0)),
+        ("epsilon", json!(0.001), json!(0.0)),
+        ("epsilon", json!(0.999), json!(1.0)),
+        ("coded_rate", json!(0.0), json!(-0.1)),
+        ("coded_momentum", json!(0.0), json!(-0.1)),
+        ("pixel_scale", json!(0.5), json!(0.0)),
+    ];
+    for (field, allowed, refused) in &limits {
+        assert!(reads(&[(field, allowed)]), "{field} {allowed}");
+        assert!(!reads(&[(field, refused)]), "{field} {refused}");
+    }
+    for floating in [json!("float32"), json!("float64")] {
+        assert!(!reads(&[("numbers", &floating)]), "floating point with fraction bits");
+        assert!(reads(&[("numbers", &floating), ("fraction_bits", &Value::Null)]));
+    }
+    assert!(!reads(&[("fraction_bits", &Value::Null)]), "fixed point without");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
