@@ -130,10 +130,10 @@ const NEAR: u64 = 64;
 /// kind into an interval that is free of the other less than once in 4,000 times.
 const FEW: usize = 4;
 
-/// Whether all that differ do so by one number beyond a rounding.
+/// Whether several elements, and all that differ, do so by one number beyond a rounding.
 fn one_constant(differing: &[usize], off: impl Fn(usize) -> i64) -> bool {
     let first = off(differing[0]);
-    first.unsigned_abs() > 1 && differing.iter().all(|&i| off(i) == first)
+    differing.len() > 1 && first.unsigned_abs() > 1 && differing.iter().all(|&i| off(i) == first)
 }
 
 /// Whether secure is model times one number that is neither 0 nor 1, up to two units.

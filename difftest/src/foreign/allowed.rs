@@ -11,6 +11,14 @@ pub enum Truncations {
     Times(usize),
     /// Once a dot product or once a term, as the header says.
     DotProduct,
+    /// So many times in all, so many of them of products that are subtracted: before they are truncated or after, which
+    /// turns the error round.
+    Subtracted {
+        /// All truncations.
+        count: usize,
+        /// Those of products that are subtracted.
+        subtracted: usize,
+    },
 }
 
 /// Least and largest error in units; whether the ends are excluded.
@@ -20,8 +28,8 @@ pub struct Allowed {
     pub low: f64,
     /// The largest error that is allowed.
     pub high: f64,
-    /// Whether an error of exactly -1 or 1 truncation is a fault already: a probabilistic truncation never moves an
-    /// exact multiple.
+    /// Whether the least and the largest error are faults already: a probabilistic truncation never moves an exact
+    /// multiple, and neither does a floor that is subtracted.
     pub open: bool,
     /// Whether the least error itself is a fault: where halves go up, and where a floor would move an exact multiple.
     pub above_low: bool,
@@ -32,30 +40,32 @@ pub struct Allowed {
 impl Allowed {
     /// The bound of an operation over `terms` terms.
     pub fn of(header: &Header, truncations: Truncations, terms: usize) -> Self {
-        let count = match truncations {
-            Truncations::None => 0,
-            Truncations::Times(n) => n,
-            Truncations::DotProduct if header.truncation == Truncation::DotProduct => 1,
-            Truncations::DotProduct => terms,
+        let (count, subtracted) = match truncations {
+            Truncations::None => (0, 0),
+            Truncations::Times(n) => (n, 0),
+            Truncations::DotProduct if header.truncation == Truncation::DotProduct => (1, 0),
+            Truncations::DotProduct => (terms, 0),
+            Truncations::Subtracted { count, subtracted } => (count, subtracted),
         };
         if count == 0 || header.numbers != Numbers::Fixed {
             return Allowed { low: 0.0, high: 0.0, open: false, above_low: false, count: 0 };
         }
-        let k = count as f64;
-        let above_low = header.truncation_error.is_none()
-            && match header.rounding {
-                TraceRounding::Nearest => header.ties_up,
-                TraceRounding::Floor => true,
-                TraceRounding::Probabilistic | TraceRounding::Local | TraceRounding::Unknown => false,
-            };
-        let (low, high, open) = match (header.truncation_error, header.rounding) {
-            (Some([low, high]), _) => (low, high, false),
-            (None, TraceRounding::Nearest) => (-0.5, 0.5, false),
-            (None, TraceRounding::Probabilistic) => (-1.0, 1.0, true),
-            (None, TraceRounding::Floor) => (-1.0, 0.0, false),
-            (None, TraceRounding::Local | TraceRounding::Unknown) => (-1.0, 1.0, false),
+        let (low, high, open, above_low) = match (header.truncation_error, header.rounding) {
+            (Some([low, high]), _) => (low, high, false, false),
+            (None, TraceRounding::Nearest) => (-0.5, 0.5, false, header.ties_up),
+            (None, TraceRounding::Probabilistic) => (-1.0, 1.0, true, false),
+            (None, TraceRounding::Floor) => (-1.0, 0.0, false, true),
+            (None, TraceRounding::Local | TraceRounding::Unknown) => (-1.0, 1.0, false, false),
         };
-        Allowed { low: k * low, high: k * high, open, above_low, count }
+        let (added, either) = ((count - subtracted) as f64, subtracted as f64);
+        let turned = subtracted > 0;
+        Allowed {
+            low: added * low + either * low.min(-high),
+            high: added * high + either * high.max(-low),
+            open: open || turned && header.truncation_error.is_none() && header.rounding == TraceRounding::Floor,
+            above_low: above_low && !turned,
+            count,
+        }
     }
 
     /// Whether an error of `units` is inside, with `slack` units for what is not known exactly.
@@ -111,6 +121,19 @@ mod tests {
         assert_eq!(once(r#""nearest", "ties_up": true"#), [-0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75]);
         assert_eq!(once(r#""floor""#), [-1.25, -1.0, -0.75, -0.5, -0.25, 0.0, 0.25]);
         assert_eq!(once(r#""probabilistic""#).len(), 11);
+    }
+
+    #[test]
+    fn what_is_subtracted_errs_to_either_side() {
+        let of = |rounding: &str, count| {
+            let truncations = Truncations::Subtracted { count, subtracted: 1 };
+            inside(allowed(&format!(r#""rounding": {rounding}"#), truncations, 9), 0.0)
+        };
+        assert_eq!(of(r#""floor""#, 1), [-0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75]);
+        assert_eq!(of(r#""floor""#, 2), [-1.25, -1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75]);
+        assert_eq!(of(r#""nearest", "ties_up": true"#, 1), [-0.5, -0.25, 0.0, 0.25, 0.5], "ties go up or down");
+        assert_eq!(of(r#""floor", "truncation_error": [-0.75, 0.25]"#, 1), of(r#""floor""#, 1), "turned round");
+        assert_eq!(of(r#""probabilistic""#, 1), [-0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75]);
     }
 
     #[test]

@@ -173,8 +173,10 @@ impl Operation for Weights {
                 _ => false,
             };
             let count = if whole { 0 } else { 1 };
+            let subtracted = if view.header.update == Update::Fused { 0 } else { count };
             let at = (self.name(), names[2].as_str(), view.step);
-            Some(Outcome::compared(Judged::new(view.header, at, out, &expected, Truncations::Times(count))))
+            let truncations = Truncations::Subtracted { count, subtracted };
+            Some(Outcome::compared(Judged::new(view.header, at, out, &expected, truncations)))
         })
     }
 
@@ -227,7 +229,8 @@ fn find(view: &View, tensor: &str) -> Option<(usize, (&'static str, &'static str
 }
 
 fn truncations(header: &Header) -> Truncations {
-    Truncations::Times(velocity_truncations(header))
+    let subtracted = usize::from(header.update == Update::Separate);
+    Truncations::Subtracted { count: velocity_truncations(header), subtracted }
 }
 
 /// The number of truncations of a velocity.
