@@ -1,15 +1,16 @@
 //! Gradient, probabilities and loss of every head, for several class counts.
 
 use super::operands::logits;
-use super::{FORMATS, conform_in};
+use super::{FORMATS, conform_in, tape};
+use crate::engine::{Engine, EngineConfig};
 use crate::nn::heads;
 use crate::party::Party;
 use crate::protocol::multiply::multiply;
 use crate::share::Share;
 use crate::testing::share;
 use ndarray::Array2;
-use reference::fixed;
-use spec::{Head, Rounding};
+use reference::fixed::{self, Arithmetic, Monitor};
+use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 
 spec::by_head!(head_conforms);
 
@@ -53,5 +54,34 @@ fn head_conforms(head: Head, rounding: Rounding) {
                 },
             );
         }
+    }
+}
+
+/// The engine's own way: shared by the client, opened to the client.
+#[test]
+fn a_head_on_given_logits_is_opened_to_the_client_as_the_model_computes_it() {
+    for (head, rounding) in Head::ALL.into_iter().flat_map(|h| Rounding::ALL.map(|r| (h, r))) {
+        let spec = TrainSpec {
+            network: NetworkSpec::dense(9, 6, 4, 2),
+            head,
+            epsilon: 0.1,
+            rounding,
+            fixed: FixedSpec::default(),
+            sgd: SgdSpec::default(),
+        };
+        let (x, labels) = (logits(12, 3, spec.epsilon_units()), [2, 0, 1, 1, 2, 0, 1, 2, 0, 0, 1, 2]);
+        let mut engine = Engine::start(EngineConfig::new(spec.clone())).unwrap();
+        let opened = engine.head(&x, 3, &labels).unwrap();
+        let (mut coins, mut monitor) = (tape(opened.rounding), Monitor::new(1));
+        let mut a = Arithmetic { fixed: spec.fixed, rounding, coins: &mut coins, monitor: &mut monitor };
+        let x = Array2::from_shape_vec((12, 3), x).unwrap();
+        let rows = fixed::heads::Rows::new(&x, &labels).unwrap();
+        let model = fixed::heads::evaluate(&mut a, head, spec.epsilon_units(), rows, &mut |_, _| {}).unwrap();
+        coins.finish().unwrap();
+        assert_eq!(opened.gradient, model.gradient.into_raw_vec_and_offset().0, "{head}, {rounding}");
+        assert_eq!(opened.probabilities, model.probabilities.into_raw_vec_and_offset().0, "{head}, {rounding}");
+        assert_eq!(opened.loss, model.loss, "{head}, {rounding}");
+        let infinite = opened.loss.is_some_and(|loss| loss.contains(&None));
+        assert!(infinite || !matches!(head, Head::ReluProb | Head::ReluProbCut), "no loss is infinite: {head}");
     }
 }

@@ -6,6 +6,7 @@
 //! as *shares* whatever they are shares of. A new kind of job or answer does not compile before it has its names here.
 
 use super::worker::{Answer, Job};
+use crate::cost::Spent;
 use crate::party::Record;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -110,8 +111,13 @@ pub fn message_steps() -> BTreeSet<&'static str> {
 
 /// Notes what a job tells a party.
 pub(super) fn note_job(job: &Job) {
+    note(told(job).iter().copied(), []);
+}
+
+/// What a job tells a party.
+fn told(job: &Job) -> &'static [Disclosed] {
     use Disclosed::{BatchRows, RunName, Shares, Sizes};
-    let told: &[Disclosed] = match job {
+    match job {
         Job::Load(_) | Job::LoadShares(_) | Job::MoreData(_) | Job::Labels(_) => &[Shares, Sizes],
         Job::Step { .. } | Job::Predict(_) | Job::Count { .. } | Job::Head { .. } => &[Shares, Sizes],
         Job::NoData(_) => &[Sizes],
@@ -120,38 +126,104 @@ pub(super) fn note_job(job: &Job) {
         Job::Shares | Job::Times | Job::Spent => &[],
         #[cfg(test)]
         Job::Panic => &[],
-    };
-    note(told.iter().copied(), []);
+    }
 }
 
 /// Notes what an answer tells the client.
 pub(super) fn note_answer(answer: &Answer) {
+    let (disclosed, steps) = answered(answer);
+    note(disclosed, steps);
+}
+
+/// What an answer tells the client, and the protocols that sent messages.
+fn answered(answer: &Answer) -> (Vec<Disclosed>, Vec<&'static str>) {
+    let costs = |spent: &Spent| spent.by_step.keys().map(|step| step.name()).collect();
     match answer {
-        Answer::Done => {}
-        Answer::Shares(_) => note([Disclosed::Parameters], []),
-        Answer::Spent(spent) => note([Disclosed::Costs], spent.by_step.keys().map(|step| step.name())),
+        Answer::Done => (vec![], vec![]),
+        Answer::Shares(_) => (vec![Disclosed::Parameters], vec![]),
+        Answer::Spent(spent) => (vec![Disclosed::Costs], costs(spent)),
         Answer::Step(spent, record) => {
-            note([Disclosed::Costs], spent.by_step.keys().map(|step| step.name()));
-            note_record(record);
+            let (mut disclosed, mut steps) = recorded(record);
+            disclosed.push(Disclosed::Costs);
+            steps.extend(costs(spent));
+            (disclosed, steps)
         }
-        Answer::Classes(_) => note([Disclosed::Classes], []),
-        Answer::RightRows(_) => note([Disclosed::RightRows], []),
+        Answer::Classes(_) => (vec![Disclosed::Classes], vec![]),
+        Answer::RightRows(_) => (vec![Disclosed::RightRows], vec![]),
         Answer::Head(_, record) => {
-            note([Disclosed::HeadResults], []);
-            note_record(record);
+            let (mut disclosed, steps) = recorded(record);
+            disclosed.push(Disclosed::HeadResults);
+            (disclosed, steps)
         }
-        Answer::Kept(_) => note([Disclosed::KeptStates], []),
-        Answer::Times(_) => note([Disclosed::Times], []),
+        Answer::Kept(_) => (vec![Disclosed::KeptStates], vec![]),
+        Answer::Times(_) => (vec![Disclosed::Times], vec![]),
     }
 }
 
-fn note_record(record: &Record) {
+fn recorded(record: &Record) -> (Vec<Disclosed>, Vec<&'static str>) {
     let Record { truncations, probes, sent, expected, reused: _ } = record;
     let parts = [
         (!probes.is_empty(), Disclosed::Probes),
         (!truncations.is_empty(), Disclosed::Truncations),
         (!sent.is_empty() || !expected.is_empty(), Disclosed::Layout),
     ];
-    let steps = sent.iter().map(|s| s.step);
-    note(parts.into_iter().filter(|p| p.0).map(|p| p.1), steps);
+    let disclosed = parts.into_iter().filter(|p| p.0).map(|p| p.1).collect();
+    (disclosed, sent.iter().map(|s| s.step).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::worker::HeadShares;
+    use super::*;
+    use crate::cost::StepSpent;
+    use crate::id::PartyId;
+    use crate::net::recorded::{Expected, Sent};
+    use crate::party::{Probed, TruncationView};
+    use crate::share::Share;
+    use crate::step::Step;
+    use Disclosed::{Costs, HeadResults, Layout, Probes, Truncations};
+    use spec::ProbePoint;
+
+    /// A record of one part tells that part and no other.
+    #[test]
+    fn a_record_tells_what_it_holds() {
+        let record = Record::default;
+        let words = 0..1;
+        let truncations = vec![TruncationView { name: "t".into(), shift: 1, part: [1][..].into() }];
+        let probes = vec![(ProbePoint::Logits, Probed::Share(Share::zeros(1, 1)))];
+        let sent = vec![Sent { exchange: 1, to: PartyId::P1, step: "select", words: words.clone() }];
+        let expected = vec![Expected { exchange: 1, from: PartyId::P1, step: "and", words }];
+        for (record, disclosed, steps) in [
+            (record(), vec![], vec![]),
+            (Record { truncations, ..record() }, vec![Truncations], vec![]),
+            (Record { probes, ..record() }, vec![Probes], vec![]),
+            (Record { sent, ..record() }, vec![Layout], vec!["select"]),
+            (Record { expected, ..record() }, vec![Layout], vec![]),
+        ] {
+            assert_eq!(recorded(&record), (disclosed.clone(), steps.clone()));
+            let mut spent = Spent::default();
+            spent.by_step.insert(Step::Adder, StepSpent::default());
+            let step = [&steps[..], &["adder"]].concat();
+            let share = || Share::zeros(1, 1);
+            let results = HeadShares { probabilities: share(), gradient: share(), loss: None };
+            let of_head = Answer::Head(Box::new(results), Record { ..record });
+            assert_eq!(answered(&of_head), ([&disclosed[..], &[HeadResults]].concat(), steps));
+            let Answer::Head(_, record) = of_head else { unreachable!("made above") };
+            assert_eq!(answered(&Answer::Step(spent, record)), ([&disclosed[..], &[Costs]].concat(), step));
+        }
+    }
+
+    /// What is noted can be asked for; other tests of this process note other things.
+    #[test]
+    fn what_is_told_is_noted() {
+        note_job(&Job::Train(vec![]));
+        note_answer(&Answer::Times([].into()));
+        let record = Record {
+            sent: vec![Sent { exchange: 1, to: PartyId::P1, step: "only here", words: 0..1 }],
+            ..Record::default()
+        };
+        note_answer(&Answer::Step(Spent::default(), record));
+        assert!(disclosed().is_superset(&[Disclosed::BatchRows, Disclosed::Times, Costs, Layout].into()));
+        assert!(message_steps().contains("only here"));
+    }
 }

@@ -55,3 +55,22 @@ impl Link for ThreadLink {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_party_that_takes_no_round_is_late_and_one_that_is_gone_has_stopped() {
+        let ((jobs, _jobs), (answers_here, answers)) = (channel(), channel());
+        let (party, patience) = (PartyId::P1, Duration::from_millis(5));
+        let mut link = ThreadLink { party, jobs, answers, progress: Arc::default(), patience };
+        link.progress.store(7, Ordering::Relaxed);
+        assert_eq!(link.answer().err(), Some(Error::PartyLate { party, seconds: 0 }));
+        answers_here.send(Ok(Answer::Done)).unwrap();
+        assert!(link.answer().is_ok());
+        drop(answers_here);
+        assert_eq!(link.answer().err(), Some(Error::PartyStopped { party }));
+    }
+}

@@ -153,3 +153,23 @@ impl Link for RemoteLink {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_error_means_is_told_in_one_line() {
+        use io::ErrorKind::{
+            BrokenPipe, ConnectionRefused, ConnectionReset, InvalidData, TimedOut, UnexpectedEof, WouldBlock,
+        };
+        let of = |kinds: &[io::ErrorKind]| kinds.iter().map(|&k| told(&k.into())).collect::<Vec<_>>();
+        assert_eq!(of(&[UnexpectedEof]), ["it ended the connection"]);
+        assert_eq!(of(&[WouldBlock, TimedOut]), ["it does not answer"; 2]);
+        assert_eq!(of(&[ConnectionRefused]), ["nothing listens there"]);
+        assert_eq!(of(&[ConnectionReset, BrokenPipe]), ["it broke the connection off"; 2]);
+        let long = format!("a\nb{}", "c".repeat(1000));
+        let other = told(&io::Error::new(InvalidData, long));
+        assert_eq!(other, format!("a b{}", "c".repeat(497)));
+    }
+}

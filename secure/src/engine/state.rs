@@ -292,4 +292,65 @@ mod tests {
         assert!(StateFolder::new(folder.clone(), PartyId::P0, [8; 32]).list("run-1").unwrap().is_empty());
         std::fs::remove_dir_all(&folder).unwrap();
     }
+
+    /// A folder of this name, which is not there yet, and party 0's states in it.
+    fn fresh(name: &str) -> (PathBuf, StateFolder) {
+        let folder = std::env::temp_dir().join(format!("difftest-{name}-{}", std::process::id()));
+        (folder.clone(), StateFolder::new(folder, PartyId::P0, [7; 32]))
+    }
+
+    const FIRST: Position = Position { step: 1, calls: 1, dealt: 1 };
+
+    #[test]
+    fn a_run_has_a_name_of_64_letters_at_most() {
+        let (folder, of) = fresh("names");
+        for name in ["", "../run", "a.b", &"a".repeat(65)] {
+            let refused = [of.keep(name, FIRST, &[]).err(), of.list(name).err(), of.read(name, 1).err()];
+            let text = format!("{name:?} names no run: letters, digits and dashes, 64 at most");
+            assert_eq!(refused, [(); 3].map(|()| Some(Error::misuse(&text))));
+        }
+        assert!(!folder.exists(), "what is refused makes no folder");
+        of.keep(&"a".repeat(64), FIRST, &layers(3)[0]).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// Nothing is kept where nobody has written; where the folder cannot be read, nobody knows.
+    #[test]
+    fn a_folder_that_is_not_there_is_empty_and_one_that_is_a_file_is_an_error() {
+        let (folder, of) = fresh("no-folder");
+        assert!(of.list("run").unwrap().is_empty());
+        std::fs::write(&folder, "a file").unwrap();
+        let error = of.list("run").unwrap_err().to_string();
+        assert!(error.contains("make room or name another folder"), "{error}");
+        std::fs::remove_file(&folder).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn states_are_for_their_owner_only() {
+        use std::os::unix::fs::PermissionsExt;
+        let (folder, of) = fresh("owner");
+        of.keep("run", FIRST, &layers(3)[0]).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&folder), mode(&of.path("run", 1).unwrap())), (0o700, 0o600));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// A state can be read and is not what its name or its digests say.
+    #[test]
+    fn a_state_of_another_step_or_with_another_word_is_damaged() {
+        let (folder, of) = fresh("damaged");
+        of.keep("run", FIRST, &layers(3)[0]).unwrap();
+        let (first, second) = (of.path("run", 1).unwrap(), of.path("run", 2).unwrap());
+        std::fs::copy(&first, &second).unwrap();
+        let error = of.read("run", 2).unwrap_err().to_string();
+        assert!(error.contains("is damaged"), "{error}");
+        let (kept, mut layers) = of.read("run", 1).unwrap();
+        layers[0].bias.next[2] ^= 1;
+        let head = Head { format: FORMAT, party: PartyId::P0, spec: [7; 32], kept };
+        std::fs::write(&first, postcard::to_stdvec(&(head, layers)).unwrap()).unwrap();
+        let error = of.read("run", 1).unwrap_err().to_string();
+        assert!(error.contains("is damaged"), "{error}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

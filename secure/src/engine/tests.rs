@@ -1,5 +1,10 @@
+use super::state::{StateFolder, spec_digest};
+use super::worker::HeadShares;
 use super::*;
 use crate::buffer::Words;
+use crate::net::recorded::Sent;
+use crate::party::Record;
+use crate::testing::{self, Training};
 use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec};
 
 fn spec(head: Head, rounding: Rounding) -> TrainSpec {
@@ -171,9 +176,22 @@ fn misuse_is_an_error_that_names_it() {
     is(engine.step(&[0; 70 * 300], &[10; 70]).unwrap_err(), "label 10");
     is(engine.head(&[], 0, &[]).unwrap_err(), "0 classes");
     is(engine.head(&[1], 1, &[0]).unwrap_err(), "1 classes");
+    is(engine.head(&[1, 2, 3], 2, &[0]).unwrap_err(), "3 values for a 1 x 2 matrix");
+    assert_eq!(engine.head(&[1, 2], 2, &[0]).unwrap().gradient.len(), 2, "two classes are enough");
+    is(engine.predict(&[0; 300]).unwrap_err(), "load first");
+    is(engine.count_correct(&[0; 300], &[0]).unwrap_err(), "load first");
+    is(engine.count_correct(&[0; 300], &[0, 1]).unwrap_err(), "300 values for 2 rows of 300");
+    is(engine.step(&[0; 70 * 300], &[0; 70]).unwrap_err(), "load first");
+    is(engine.keep("run", 1).unwrap_err(), "load first");
+    is(engine.load_data(&[0; 301], &[0]).unwrap_err(), "301 values for a 1 x 300 matrix");
+    engine.load_data(&units(300, 100), &[0]).unwrap();
+    is(engine.train(&[vec![0; 70]]).unwrap_err(), "load first");
+    assert!(engine.shares().unwrap().iter().all(Vec::is_empty), "who was given none has none");
+    let mut wrong = parameters(&spec);
+    wrong.layers[1].bias.pop();
+    is(engine.load(&wrong).unwrap_err(), "9 values for a 1 x 10 matrix");
     is(engine.load(&ParameterUnits { layers: vec![] }).unwrap_err(), "0 layers");
     engine.load(&parameters(&spec)).unwrap();
-    engine.load_data(&units(300, 100), &[0]).unwrap();
     is(engine.train(&[vec![0; 70], vec![1; 70]]).unwrap_err(), "row 1");
     assert_eq!(
         engine.parameters().unwrap(),
@@ -206,4 +224,112 @@ fn hits_are_counted_over_all_pieces_of_a_long_data_set() {
     let x: Vec<i64> = (0..1001).flat_map(|_| [1 << 16, 0]).collect();
     let labels: Vec<usize> = (0..1001).map(|i| usize::from((100..300).contains(&i))).collect();
     assert_eq!(engine.count_correct(&x, &labels).unwrap(), 801);
+}
+
+/// With a seed a run that is resumed goes on with the shares and coins that it would have had; without one the parties
+/// draw new coins. What a party that was killed left half written is gone.
+#[test]
+fn a_run_that_was_kept_goes_on_where_it_was() {
+    let folder = std::env::temp_dir().join(format!("difftest-kept-{}", std::process::id()));
+    let spec = TrainSpec {
+        network: NetworkSpec::dense(5, 4, 3, 2),
+        sgd: SgdSpec { batch: 6, ..SgdSpec::default() },
+        ..spec(Head::Softmax, Rounding::Probabilistic)
+    };
+    let start = |seed| {
+        let config = EngineConfig { seed, states: Some(folder.clone()), ..EngineConfig::new(spec.clone()) };
+        Training::start(config, 20)
+    };
+    let mut whole = start(Some(5));
+    assert_eq!(whole.engine.kept("run").unwrap(), None);
+    assert_eq!(whole.engine.resume("run").unwrap(), None);
+    whole.steps(2);
+    whole.engine.keep("run", 2).unwrap();
+    let at_two = whole.engine.parameters().unwrap();
+    let predicted = whole.engine.predict(&[1 << 14; 5]).unwrap();
+    whole.steps(2);
+    let at_four = whole.engine.parameters().unwrap();
+    assert_ne!(at_two, at_four);
+
+    let left = folder.join("party1").join("run.party1.000000000003.part");
+    std::fs::write(&left, "half").unwrap();
+    let mut resumed = start(Some(5));
+    assert_eq!(resumed.engine.kept("run").unwrap(), Some(2));
+    assert_ne!(resumed.engine.parameters().unwrap(), at_two, "asking changes nothing");
+    assert_eq!(resumed.engine.resume("run").unwrap(), Some(2));
+    assert!(!left.exists());
+    assert_eq!(resumed.engine.parameters().unwrap(), at_two);
+    assert_eq!(resumed.engine.predict(&[1 << 14; 5]).unwrap(), predicted);
+    resumed.steps(2);
+    assert_eq!(resumed.engine.parameters().unwrap(), at_four, "the same coins");
+    assert_eq!(resumed.engine.dealt, whole.engine.dealt);
+
+    let mut unseeded = start(None);
+    let before = unseeded.engine.dealt;
+    assert_eq!(unseeded.engine.resume("run").unwrap(), Some(2));
+    assert_eq!((unseeded.engine.parameters().unwrap(), unseeded.engine.dealt), (at_two, before));
+    unseeded.engine.keep("fresh", 2).unwrap();
+    let calls = |name: &str| {
+        let party = |id| StateFolder::new(folder.join(format!("party{id}")), id, spec_digest(&spec));
+        PartyId::ALL.map(|id| party(id).list(name).unwrap()[0].at.calls)
+    };
+    assert!(calls("fresh") < calls("run"), "fresh keys begin at their beginning");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A party that answers what it was told to before.
+struct Scripted(std::vec::IntoIter<Answer>);
+
+impl Link for Scripted {
+    fn ask(&mut self, _: Job) {}
+
+    fn answer(&mut self) -> Result<Answer> {
+        Ok(self.0.next().expect("as many answers as jobs"))
+    }
+}
+
+/// An engine whose parties answer that they are ready, and then this.
+fn scripted(answers: impl Fn(PartyId) -> Vec<Answer>) -> Engine {
+    let link = |id| {
+        let all: Vec<_> = [Answer::Done].into_iter().chain(answers(id)).collect();
+        Box::new(Scripted(all.into_iter())) as Box<dyn Link>
+    };
+    Engine::connect(spec(Head::Softmax, Rounding::Nearest), None, true, PartyId::ALL.map(link)).unwrap()
+}
+
+#[test]
+fn what_parties_cannot_answer_is_their_error() {
+    let is = |e: Error, what: &str| assert!(e.to_string().contains(what), "{e}");
+    let two = testing::share(1, 2, &[3, 4]);
+    let mut engine = scripted(|id| vec![Answer::Done, Answer::Classes(two[id.index()].clone())]);
+    engine.load(&parameters(&engine.spec().clone())).unwrap();
+    is(engine.predict(&[0; 300]).unwrap_err(), "the parties hand out 2 elements, not 1");
+
+    let mut engine = scripted(|_| vec![Answer::Done, Answer::Shares(vec![])]);
+    engine.load(&parameters(&engine.spec().clone())).unwrap();
+    is(engine.shares().unwrap_err(), "the shares of party 0 do not fit");
+
+    let mut engine = scripted(|_| vec![Answer::Done]);
+    assert_eq!(engine.times().unwrap_err(), Error::PartyStopped { party: PartyId::P0 });
+
+    let head = |id: PartyId| {
+        let share = || two[id.index()].clone();
+        let shares = HeadShares { probabilities: share(), gradient: share(), loss: None };
+        let wrote = Sent { exchange: 1, to: PartyId::P1, step: "truncate", words: 0..3 };
+        let sent = if id == PartyId::P0 { vec![wrote] } else { vec![] };
+        Answer::Head(Box::new(shares), Record { sent, ..Record::default() })
+    };
+    let error = scripted(|id| vec![head(id)]).head(&[1, 2], 2, &[0]).unwrap_err();
+    is(error, "party 0 wrote Some([(\"truncate\", 0..3)]) in exchange 1, which expects None");
+
+    let bad = TrainSpec { epsilon: -1.0, ..spec(Head::Softmax, Rounding::Nearest) };
+    let link = |_| Box::new(Scripted(vec![Answer::Done].into_iter())) as Box<dyn Link>;
+    assert!(matches!(Engine::connect(bad, None, true, PartyId::ALL.map(link)), Err(Error::Misuse(_))));
+}
+
+#[test]
+fn times_are_those_of_all_parties() {
+    let second = |n| Answer::Times([(Phase::Head, Duration::from_secs(n))].into());
+    let mut engine = scripted(|id| vec![second(1 + id.index() as u64)]);
+    assert_eq!(engine.times().unwrap(), [(Phase::Head, Duration::from_secs(6))].into());
 }

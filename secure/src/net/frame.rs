@@ -288,4 +288,19 @@ mod tests {
             let _ = read(&noise);
         }
     }
+
+    #[test]
+    fn the_longest_reason_and_the_longest_message_are_taken_and_no_word_more() {
+        let why = |n: usize| Item::Stopped(Stopped::Reason("x".repeat(n)));
+        for n in [MOST_REASON - 1, MOST_REASON, MOST_REASON + 1] {
+            let Item::Stopped(got) = read(&bytes(&why(n))).unwrap() else { panic!("the end") };
+            assert_eq!(got, Stopped::Reason("x".repeat(n.min(MOST_REASON))));
+        }
+        for (kind, most) in [(MESSAGE, LONGEST), (END, MOST_REASON as u64 / 8)] {
+            let error = |words| read(&header(kind, PartyId::P1, &SESSION, 0, 0, words)).err().expect("no words follow");
+            assert_eq!(error(most).kind(), io::ErrorKind::UnexpectedEof);
+            let longer = format!("sent a frame of {} words; {most} are the most", most + 1);
+            assert_eq!(error(most + 1).to_string(), longer);
+        }
+    }
 }

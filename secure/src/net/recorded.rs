@@ -101,6 +101,7 @@ impl<C: Channel> Channel for Recorded<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::checked::tests::stops_with_a_reason;
     use crate::net::memory::network;
     use crate::party::Party;
     use crate::protocol::{multiply::multiply, truncate::truncate};
@@ -144,5 +145,11 @@ mod tests {
             }
         }
         assert!(transcript.take().is_empty());
+    }
+
+    #[test]
+    fn who_records_tells_why_it_stops() {
+        let [first, mut second, _third] = network(Duration::from_secs(30));
+        stops_with_a_reason(Recorded::new(first, PartyId::P0, Transcript::default()), &mut second);
     }
 }

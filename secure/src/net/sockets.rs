@@ -323,4 +323,16 @@ mod tests {
         assert_eq!(what, "sent a frame of another session");
         assert_eq!(sockets.next(Neighbour::Previous, short).err(), Some(Missing::Gone));
     }
+
+    #[test]
+    fn connections_that_outlive_their_channel_carry_the_same() {
+        let shared = |(channel, wire): (CheckedChannel<Sockets<UnixStream>>, Arc<Wire>)| {
+            let (id, ends) = (channel.id(), Arc::new(Mutex::new(channel.ends)));
+            (CheckedChannel::new(id, Arc::clone(&ends), Duration::from_secs(30)), ends, wire)
+        };
+        let [(first, kept, wire), (mut second, ..), _third] = network(Duration::from_secs(30)).map(shared);
+        stops_with_a_reason(first, &mut second);
+        assert_eq!(wire.read(), (1, 48 + 8), "the end is no message");
+        assert_eq!(kept.lock().unwrap().outgoing().count(), 2);
+    }
 }

@@ -183,4 +183,22 @@ mod tests {
         // that is truncated next mean little, and a coin that falls the other way is as good as another.
         assert!(seen > meant_nothing, "{seen} seen, {meant_nothing} without effect");
     }
+
+    #[test]
+    fn a_change_is_the_one_that_it_says() {
+        let message = || Message { round: 3, steps: 4, words: [5, 6, 7][..].into() };
+        let arrives = |change| {
+            let all = changed(message(), change, &mut None).into_iter().map(|item| match item {
+                Item::Message(m) => (m.round, m.steps, m.words.to_vec()),
+                Item::Stopped(_) => panic!("a message"),
+            });
+            all.collect::<Vec<_>>()
+        };
+        let whole = (3, 4, vec![5, 6, 7]);
+        assert_eq!(arrives(Change::Repeat), [whole.clone(), whole.clone()]);
+        assert_eq!(arrives(Change::Cut), [(3, 4, vec![5, 6])]);
+        assert_eq!(arrives(Change::Flip(65)), [(3, 4, vec![5, 4, 7])]);
+        assert_eq!(arrives(Change::Delay(Duration::ZERO)), [whole]);
+        assert!(arrives(Change::Drop).is_empty() && arrives(Change::Reorder).is_empty());
+    }
 }

@@ -99,4 +99,21 @@ mod tests {
         assert_eq!((factor.rows, &factor.words[..]), (all, &want[..]));
         assert!(!factor.words.has_room(1), "a data set that is too large for the pool has no room to spare");
     }
+
+    /// Where there is room for what comes, or for none to spare, and rows of another width.
+    #[test]
+    fn room_is_made_where_there_is_too_little() {
+        const COLS: usize = 1 << 19;
+        let mut factor = Factor::with_capacity(PartyId::P1, 3, COLS);
+        assert!(factor.words.has_room(3 * COLS) && !factor.words.has_room(4 * COLS));
+        let before = factor.words.as_ptr();
+        factor.make_room(3, 100);
+        assert_eq!(factor.words.as_ptr(), before);
+        factor.make_room(4, 5);
+        assert!(factor.words.has_room(5 * COLS) && !factor.words.has_room(6 * COLS));
+        let wide = Share::zeros(1, COLS + 1);
+        let error = factor.extend(&wide).unwrap_err().to_string();
+        assert_eq!(error, "extend: shapes (0, 524288) and (0, 524289) differ");
+        assert_eq!(factor.rows, 0);
+    }
 }

@@ -347,3 +347,27 @@ fn what_just_fits_is_taken() {
         assert!(answers.iter().all(Result::is_ok));
     }
 }
+
+/// Five rows are here and labels of the first three.
+#[test]
+fn rows_without_labels_are_not_trained_on() {
+    let answers = said(true, |id| {
+        let mut jobs = After::Data.jobs(id);
+        jobs.extend([Job::MoreData(zeros(id, 2, 3)), Job::Train(vec![vec![0, 1, 2, 3]])]);
+        jobs
+    });
+    for answer in answers {
+        assert_eq!(answer.err(), Some(Error::misuse("row 3 of a data set of 3")));
+    }
+}
+
+#[test]
+fn a_number_of_rows_alone_makes_room_for_16_mib() {
+    let [a, _b, _c] = network(Duration::from_secs(30));
+    let spec = spec();
+    let party = Party::new(PartyId::P0, spec.fixed, spec.rounding, Box::new(a), [[1; 16], [2; 16]]);
+    let mut worker = Worker::new(party, spec);
+    worker.forget_data(MOST_DATA / 3).unwrap();
+    let words = &worker.data.as_ref().unwrap().words;
+    assert!(words.has_room(RESERVED - 2) && !words.has_room(RESERVED + 1));
+}
