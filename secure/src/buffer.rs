@@ -109,6 +109,12 @@ pub fn erase() {
     }
 }
 
+/// Whether nothing in this thread's pool has held a word since it was erased: what is erased is empty as well.
+#[cfg(test)]
+pub(crate) fn is_erased() -> bool {
+    POOL.with(|pool| pool.borrow().iter().flatten().all(Vec::is_empty))
+}
+
 /// Overwrites all that a vector has room for, beyond its length as well, and leaves it empty.
 fn zeroize_whole(words: &mut Vec<u64>) {
     words.zeroize();

@@ -226,6 +226,7 @@ pub fn newest_common(kept: &[Vec<Kept>; 3]) -> Option<Position> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::share::Share;
     use crate::testing::share;
 
     fn layers(seed: i64) -> [Vec<LayerShare>; 3] {
@@ -351,6 +352,30 @@ mod tests {
         std::fs::write(&first, postcard::to_stdvec(&(head, layers)).unwrap()).unwrap();
         let error = of.read("run", 1).unwrap_err().to_string();
         assert!(error.contains("is damaged"), "{error}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn the_digest_of_a_tensor_is_of_its_shape_as_well() {
+        let [wide, ..] = share(2, 3, &[5; 6]);
+        let tall = Share::new(3, 2, wide.own.clone(), wide.next.clone());
+        let [wide, tall] = [wide, tall].map(|s| {
+            let [weights, bias, weight_velocity, bias_velocity] = [(); 4].map(|()| s.clone());
+            digests(&[LayerShare { weights, bias, weight_velocity, bias_velocity }])
+        });
+        assert!(wide[0] != tall[0] && wide[1] != tall[1]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_whose_name_is_no_text_is_left_alone() {
+        use std::os::unix::ffi::OsStrExt;
+        let (folder, of) = fresh("no-text");
+        std::fs::create_dir_all(&folder).unwrap();
+        let foreign = folder.join(std::ffi::OsStr::from_bytes(b"\xff.part"));
+        std::fs::write(&foreign, "somebody's").unwrap();
+        of.keep("run", FIRST, &layers(3)[0]).unwrap();
+        assert!(foreign.exists() && of.list("run").unwrap().len() == 1);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -6,6 +6,8 @@ use crate::net::recorded::Sent;
 use crate::party::Record;
 use crate::testing::{self, Training};
 use spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn spec(head: Head, rounding: Rounding) -> TrainSpec {
     TrainSpec {
@@ -192,6 +194,7 @@ fn misuse_is_an_error_that_names_it() {
     is(engine.load(&wrong).unwrap_err(), "9 values for a 1 x 10 matrix");
     is(engine.load(&ParameterUnits { layers: vec![] }).unwrap_err(), "0 layers");
     engine.load(&parameters(&spec)).unwrap();
+    is(engine.load_data(&[0; 600], &[0]).unwrap_err(), "600 values for a 1 x 300 matrix");
     is(engine.train(&[vec![0; 70], vec![1; 70]]).unwrap_err(), "row 1");
     assert_eq!(
         engine.parameters().unwrap(),
@@ -223,6 +226,9 @@ fn hits_are_counted_over_all_pieces_of_a_long_data_set() {
     // so.
     let x: Vec<i64> = (0..1001).flat_map(|_| [1 << 16, 0]).collect();
     let labels: Vec<usize> = (0..1001).map(|i| usize::from((100..300).contains(&i))).collect();
+    // What is refused leaves no hits of its first piece behind.
+    let bad: Vec<usize> = labels.iter().copied().take(1000).chain([2]).collect();
+    assert_eq!(engine.count_correct(&x, &bad).unwrap_err(), Error::misuse("label 2 with 2 classes"));
     assert_eq!(engine.count_correct(&x, &labels).unwrap(), 801);
 }
 
@@ -244,9 +250,10 @@ fn a_run_that_was_kept_goes_on_where_it_was() {
     assert_eq!(whole.engine.kept("run").unwrap(), None);
     assert_eq!(whole.engine.resume("run").unwrap(), None);
     whole.steps(2);
+    assert!(whole.engine.times().unwrap().contains_key(&Phase::MatrixProducts));
+    let predicted = whole.engine.predict(&[1 << 14; 5]).unwrap();
     whole.engine.keep("run", 2).unwrap();
     let at_two = whole.engine.parameters().unwrap();
-    let predicted = whole.engine.predict(&[1 << 14; 5]).unwrap();
     whole.steps(2);
     let at_four = whole.engine.parameters().unwrap();
     assert_ne!(at_two, at_four);
@@ -259,15 +266,15 @@ fn a_run_that_was_kept_goes_on_where_it_was() {
     assert_eq!(resumed.engine.resume("run").unwrap(), Some(2));
     assert!(!left.exists());
     assert_eq!(resumed.engine.parameters().unwrap(), at_two);
-    assert_eq!(resumed.engine.predict(&[1 << 14; 5]).unwrap(), predicted);
+    assert_eq!(resumed.engine.dealt, whole.engine.dealt);
     resumed.steps(2);
     assert_eq!(resumed.engine.parameters().unwrap(), at_four, "the same coins");
-    assert_eq!(resumed.engine.dealt, whole.engine.dealt);
 
     let mut unseeded = start(None);
     let before = unseeded.engine.dealt;
     assert_eq!(unseeded.engine.resume("run").unwrap(), Some(2));
     assert_eq!((unseeded.engine.parameters().unwrap(), unseeded.engine.dealt), (at_two, before));
+    assert_eq!(unseeded.engine.predict(&[1 << 14; 5]).unwrap(), predicted);
     unseeded.engine.keep("fresh", 2).unwrap();
     let calls = |name: &str| {
         let party = |id| StateFolder::new(folder.join(format!("party{id}")), id, spec_digest(&spec));
@@ -277,39 +284,46 @@ fn a_run_that_was_kept_goes_on_where_it_was() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A party that answers what it was told to before.
-struct Scripted(std::vec::IntoIter<Answer>);
+/// A party that answers what it was told to before, and how often it was given rows.
+struct Scripted(std::vec::IntoIter<Answer>, Arc<AtomicUsize>);
 
 impl Link for Scripted {
-    fn ask(&mut self, _: Job) {}
+    fn ask(&mut self, job: Job) {
+        self.1.fetch_add(usize::from(matches!(job, Job::MoreData(_))), Ordering::SeqCst);
+    }
 
     fn answer(&mut self) -> Result<Answer> {
         Ok(self.0.next().expect("as many answers as jobs"))
     }
 }
 
-/// An engine whose parties answer that they are ready, and then this.
-fn scripted(answers: impl Fn(PartyId) -> Vec<Answer>) -> Engine {
+/// An engine whose parties answer that they are ready, and then this; how often they were given rows.
+fn scripted(spec: TrainSpec, answers: impl Fn(PartyId) -> Vec<Answer>) -> (Result<Engine>, Arc<AtomicUsize>) {
+    let given = Arc::<AtomicUsize>::default();
     let link = |id| {
         let all: Vec<_> = [Answer::Done].into_iter().chain(answers(id)).collect();
-        Box::new(Scripted(all.into_iter())) as Box<dyn Link>
+        Box::new(Scripted(all.into_iter(), Arc::clone(&given))) as Box<dyn Link>
     };
-    Engine::connect(spec(Head::Softmax, Rounding::Nearest), None, true, PartyId::ALL.map(link)).unwrap()
+    (Engine::connect(spec, None, true, PartyId::ALL.map(link)), given)
+}
+
+fn answering(answers: impl Fn(PartyId) -> Vec<Answer>) -> Engine {
+    scripted(spec(Head::Softmax, Rounding::Nearest), answers).0.unwrap()
 }
 
 #[test]
 fn what_parties_cannot_answer_is_their_error() {
     let is = |e: Error, what: &str| assert!(e.to_string().contains(what), "{e}");
     let two = testing::share(1, 2, &[3, 4]);
-    let mut engine = scripted(|id| vec![Answer::Done, Answer::Classes(two[id.index()].clone())]);
+    let mut engine = answering(|id| vec![Answer::Done, Answer::Classes(two[id.index()].clone())]);
     engine.load(&parameters(&engine.spec().clone())).unwrap();
     is(engine.predict(&[0; 300]).unwrap_err(), "the parties hand out 2 elements, not 1");
 
-    let mut engine = scripted(|_| vec![Answer::Done, Answer::Shares(vec![])]);
+    let mut engine = answering(|_| vec![Answer::Done, Answer::Shares(vec![])]);
     engine.load(&parameters(&engine.spec().clone())).unwrap();
     is(engine.shares().unwrap_err(), "the shares of party 0 do not fit");
 
-    let mut engine = scripted(|_| vec![Answer::Done]);
+    let mut engine = answering(|_| vec![Answer::Done]);
     assert_eq!(engine.times().unwrap_err(), Error::PartyStopped { party: PartyId::P0 });
 
     let head = |id: PartyId| {
@@ -319,17 +333,31 @@ fn what_parties_cannot_answer_is_their_error() {
         let sent = if id == PartyId::P0 { vec![wrote] } else { vec![] };
         Answer::Head(Box::new(shares), Record { sent, ..Record::default() })
     };
-    let error = scripted(|id| vec![head(id)]).head(&[1, 2], 2, &[0]).unwrap_err();
-    is(error, "party 0 wrote Some([(\"truncate\", 0..3)]) in exchange 1, which expects None");
+    let wrote = "party 0 wrote Some([(\"truncate\", 0..3)]) in exchange 1, which expects None";
+    is(answering(|id| vec![head(id)]).head(&[1, 2], 2, &[0]).unwrap_err(), wrote);
+    let mut engine = answering(|id| {
+        let Answer::Head(_, record) = head(id) else { unreachable!("made above") };
+        vec![Answer::Done, Answer::Step(Spent::default(), record)]
+    });
+    engine.load(&parameters(&engine.spec().clone())).unwrap();
+    is(engine.step(&[0; 70 * 300], &[0; 70]).unwrap_err(), wrote);
 
     let bad = TrainSpec { epsilon: -1.0, ..spec(Head::Softmax, Rounding::Nearest) };
-    let link = |_| Box::new(Scripted(vec![Answer::Done].into_iter())) as Box<dyn Link>;
-    assert!(matches!(Engine::connect(bad, None, true, PartyId::ALL.map(link)), Err(Error::Misuse(_))));
+    assert!(matches!(Engine::start(EngineConfig::new(bad.clone())), Err(Error::Misuse(_))));
+    assert!(matches!(scripted(bad, |_| vec![]).0, Err(Error::Misuse(_))));
+}
+
+/// 2^17 numbers at a time: 436 rows of 300, so that nobody holds the shares of all.
+#[test]
+fn a_data_set_is_dealt_in_parts() {
+    let (engine, given) = scripted(spec(Head::Softmax, Rounding::Nearest), |_| (0..5).map(|_| Answer::Done).collect());
+    engine.unwrap().load_data(&vec![0; 873 * 300], &[0; 873]).unwrap();
+    assert_eq!(given.load(Ordering::SeqCst), 3 * 3);
 }
 
 #[test]
 fn times_are_those_of_all_parties() {
     let second = |n| Answer::Times([(Phase::Head, Duration::from_secs(n))].into());
-    let mut engine = scripted(|id| vec![second(1 + id.index() as u64)]);
+    let mut engine = answering(|id| vec![second(1 + id.index() as u64)]);
     assert_eq!(engine.times().unwrap(), [(Phase::Head, Duration::from_secs(6))].into());
 }

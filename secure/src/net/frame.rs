@@ -293,6 +293,7 @@ mod tests {
     fn the_longest_reason_and_the_longest_message_are_taken_and_no_word_more() {
         let why = |n: usize| Item::Stopped(Stopped::Reason("x".repeat(n)));
         for n in [MOST_REASON - 1, MOST_REASON, MOST_REASON + 1] {
+            assert_eq!(bytes(&why(n)).len(), HEADER + n.min(MOST_REASON).next_multiple_of(8));
             let Item::Stopped(got) = read(&bytes(&why(n))).unwrap() else { panic!("the end") };
             assert_eq!(got, Stopped::Reason("x".repeat(n.min(MOST_REASON))));
         }

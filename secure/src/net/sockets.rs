@@ -335,4 +335,131 @@ mod tests {
         assert_eq!(wire.read(), (1, 48 + 8), "the end is no message");
         assert_eq!(kept.lock().unwrap().outgoing().count(), 2);
     }
+
+    /// Party 1's ends, and the other ends: where party 2 reads and where it writes.
+    fn between() -> (Sockets<UnixStream>, UnixStream, UnixStream) {
+        let [(to, reads), (from, writes), (unused, _)] = [pair(), pair(), pair()];
+        [&reads, &writes].iter().for_each(|end| end.set_nonblocking(false).unwrap());
+        let sockets = Sockets::new(PartyId::P1, SESSION, [pair().0, to], [unused, from], Arc::default());
+        (sockets, reads, writes)
+    }
+
+    fn large() -> Message {
+        Message { round: 1, steps: 2, words: Words::zeros(1 << 20) }
+    }
+
+    /// The neighbour reads only after it has got rid of a message that is larger than a socket.
+    #[test]
+    fn who_waits_for_room_takes_what_comes() {
+        let (mut sockets, mut reads, mut writes) = between();
+        let patience = Duration::from_secs(60);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                // Until then the other end has looked at everything and waits.
+                std::thread::sleep(Duration::from_millis(50));
+                let mut frame = Vec::new();
+                encode(&Item::Message(large()), PartyId::P2, &SESSION, &mut frame);
+                writes.write_all(&frame).unwrap();
+                reads.read_exact(&mut frame).unwrap();
+            });
+            sockets.put(Neighbour::Next, large(), patience).unwrap();
+        });
+        assert!(matches!(sockets.next(Neighbour::Next, patience), Ok(Item::Message(m)) if m.words.len() == 1 << 20));
+    }
+
+    #[test]
+    fn who_sends_no_more_is_not_waited_for_to_read() {
+        let (mut sockets, _reads, writes) = between();
+        drop(writes);
+        assert_eq!(sockets.put(Neighbour::Next, large(), Duration::from_secs(60)), Err(Unsent::Gone));
+        assert_eq!(sockets.from[1].early.len(), 1, "that it ended, once");
+    }
+
+    /// A connection on which a signal interrupts every other call, the first reads find nothing, and writing is what a
+    /// test makes of it.
+    struct Odd {
+        stream: UnixStream,
+        interrupted: bool,
+        empty_reads: usize,
+        write: fn(&mut UnixStream, &[u8]) -> io::Result<usize>,
+    }
+
+    fn odd(stream: UnixStream) -> Odd {
+        Odd { stream, interrupted: false, empty_reads: 0, write: |stream, bytes| stream.write(bytes) }
+    }
+
+    impl Odd {
+        fn signal(&mut self) -> io::Result<()> {
+            self.interrupted = !self.interrupted;
+            if self.interrupted { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+        }
+    }
+
+    impl Read for Odd {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.signal()?;
+            if self.empty_reads > 0 {
+                self.empty_reads -= 1;
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            self.stream.read(buffer)
+        }
+    }
+
+    impl Write for Odd {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.signal()?;
+            (self.write)(&mut self.stream, bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.signal()
+        }
+    }
+
+    impl Connection for Odd {
+        fn socket(&self) -> BorrowedFd<'_> {
+            self.stream.as_fd()
+        }
+    }
+
+    fn small() -> Message {
+        Message { round: 1, steps: 2, words: [3, 4][..].into() }
+    }
+
+    /// A signal interrupts nothing, and who finds nothing for many looks waits until there is something.
+    #[test]
+    fn what_comes_after_a_while_is_waited_for() {
+        let [(a, b), (c, d)] = [pair(), pair()];
+        let other = || odd(pair().0);
+        let ends = |id, to, from| Sockets::new(id, SESSION, to, from, Arc::default());
+        let mut first = ends(PartyId::P0, [other(), odd(a)], [other(), odd(c)]);
+        let late = Odd { empty_reads: 3 * SPINS, ..odd(b) };
+        let mut second = ends(PartyId::P1, [odd(d), other()], [late, other()]);
+        let patience = Duration::from_secs(60);
+        first.put(Neighbour::Next, small(), patience).unwrap();
+        assert!(matches!(second.next(Neighbour::Previous, patience), Ok(Item::Message(m)) if *m.words == [3, 4]));
+    }
+
+    #[test]
+    fn a_connection_that_takes_nothing_more_is_gone() {
+        let writes: [fn(&mut UnixStream, &[u8]) -> io::Result<usize>; 2] =
+            [|_, _| Ok(0), |_, _| Err(io::ErrorKind::BrokenPipe.into())];
+        for write in writes {
+            let [(a, _a), (b, _b), (c, _c), (d, _d)] = [pair(), pair(), pair(), pair()];
+            let to = [odd(a), Odd { write, ..odd(b) }];
+            let mut ends = Sockets::new(PartyId::P1, SESSION, to, [odd(c), odd(d)], Arc::default());
+            assert_eq!(ends.put(Neighbour::Next, small(), Duration::from_secs(60)), Err(Unsent::Gone));
+        }
+    }
+
+    #[test]
+    fn no_more_is_taken_early_than_there_is_room_for() {
+        let (mut sockets, _reads, mut writes) = between();
+        let mut frame = Vec::new();
+        encode(&Item::Message(small()), PartyId::P2, &SESSION, &mut frame);
+        (0..AHEAD + 10).for_each(|_| writes.write_all(&frame).unwrap());
+        assert_eq!(sockets.put(Neighbour::Next, large(), Duration::from_millis(1)), Err(Unsent::Late));
+        assert_eq!(sockets.from[1].early.len(), AHEAD);
+    }
 }

@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_change_is_the_one_that_it_says() {
-        let message = || Message { round: 3, steps: 4, words: [5, 6, 7][..].into() };
+        let message = || Message { round: 3, steps: 4, words: [5, 6, 7, 8, 9][..].into() };
         let arrives = |change| {
             let all = changed(message(), change, &mut None).into_iter().map(|item| match item {
                 Item::Message(m) => (m.round, m.steps, m.words.to_vec()),
@@ -194,11 +194,33 @@ mod tests {
             });
             all.collect::<Vec<_>>()
         };
-        let whole = (3, 4, vec![5, 6, 7]);
+        let whole = (3, 4, vec![5, 6, 7, 8, 9]);
         assert_eq!(arrives(Change::Repeat), [whole.clone(), whole.clone()]);
-        assert_eq!(arrives(Change::Cut), [(3, 4, vec![5, 6])]);
-        assert_eq!(arrives(Change::Flip(65)), [(3, 4, vec![5, 4, 7])]);
+        assert_eq!(arrives(Change::Cut), [(3, 4, vec![5, 6, 7, 8])]);
+        assert_eq!(arrives(Change::Flip(66)), [(3, 4, vec![5, 6, 3, 8, 9])]);
         assert_eq!(arrives(Change::Delay(Duration::ZERO)), [whole]);
         assert!(arrives(Change::Drop).is_empty() && arrives(Change::Reorder).is_empty());
+    }
+
+    #[test]
+    fn one_message_is_changed_and_the_others_arrive() {
+        let arrive = |change| {
+            let (to, arrived) = queue();
+            let relay = tampered(to, change, 1);
+            for round in 0..4 {
+                let words = [round, round][..].into();
+                relay.send(Item::Message(Message { round, steps: 0, words })).unwrap();
+            }
+            drop(relay);
+            let all = arrived.into_iter().map(|item| match item {
+                Item::Message(m) => (m.round, m.words.len()),
+                Item::Stopped(_) => panic!("a message"),
+            });
+            all.collect::<Vec<_>>()
+        };
+        assert_eq!(arrive(Change::Cut), [(0, 2), (1, 1), (2, 2), (3, 2)]);
+        assert_eq!(arrive(Change::Drop), [(0, 2), (2, 2), (3, 2)]);
+        assert_eq!(arrive(Change::Repeat), [(0, 2), (1, 2), (1, 2), (2, 2), (3, 2)]);
+        assert_eq!(arrive(Change::Reorder), [(0, 2), (2, 2), (1, 2), (3, 2)]);
     }
 }

@@ -216,4 +216,16 @@ mod tests {
             |i: usize, j: usize| (0..m).fold(0i64, |s, q| s.wrapping_add(a[q * k + i].wrapping_mul(b[q * n + j]))) << 1;
         assert_eq!(open(&z), (0..k * n).map(|e| want(e / n, e % n)).collect::<Vec<_>>());
     }
+
+    #[test]
+    fn inner_dimensions_that_differ_are_refused() {
+        let (x, y) = (share(2, 3, &[1; 6]), share(2, 3, &[1; 6]));
+        let (refused, ..) = world(FixedSpec::default(), Rounding::Nearest, |p| {
+            let (x, y) = (&x[p.id.index()], &y[p.id.index()]);
+            assert_eq!(matmul_parts(p, x, Matrix::from(y).t())?.0.part.len(), 4);
+            Ok(matmul_parts(p, x, y).err())
+        });
+        let text = "matrix product: inner dimensions 3 and 2 differ";
+        assert_eq!(refused, [(); 3].map(|()| Some(Error::misuse(text))));
+    }
 }

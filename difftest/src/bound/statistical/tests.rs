@@ -123,6 +123,11 @@ fn sums_of_a_step_are_those_of_the_table() {
     let worst = network::step(&spec, &start, &batch.reals, &batch.labels, &real).unwrap();
     let mut walk = Walk::new(&spec, &start, &real, &worst, 9.0);
     let (inputs, logits) = walk.forward(&batch.reals);
+    // Pixels and biases are exact, so the first layer errs by the worst case without its coin, and by f64.
+    let first = walk.pre_activation(1, &inputs[0]).fixed;
+    Zip::from(&first).and(&worst[&ProbePoint::PreActivation(1)].radius).for_each(|&fixed, &r| {
+        assert!(near(fixed, (r - walk.errors.truncate).max(0.0) + 4.0 * f64::EPSILON * r) && fixed > 0.0);
+    });
     let ((x, error), w) = (&inputs[1], start[1].weights.mapv(f64::abs));
     let (n, coin) = (x.ncols(), 0.5 / spec.fixed.one() as f64);
     for ((r, j), &fixed) in logits.fixed.indexed_iter() {
@@ -194,4 +199,85 @@ fn what_is_masked_is_zero_and_what_hangs_on_a_comparison_has_the_worst_case() {
         (vec![2.0, 0.0, 0.0, 0.0, 0.0], vec![3.0, 0.0, 0.0, 0.0, 0.0])
     );
     assert_eq!(row(&radius(&full(1.0), &full(4.0), &full(6.0), 3.0)), row(&full(6.0)), "the worst case is smaller");
+}
+
+/// Five logits: three that count, one that is far below, one whose ReLU passes 0 inside its box.
+const RADIUS: [f64; 4] = [0.01, 0.02, 0.03, 0.015];
+const FIXED: [f64; 5] = [1e-3, 2e-3, 3e-3, 4e-3, 1e-6];
+const DEVIATION: [f64; 5] = [2e-4, 3e-4, 5e-4, 7e-4, 1e-7];
+const LABEL: usize = 2;
+
+/// D, fresh^2 and inherited of every class, by the module's text on heads, one element at a time.
+fn by_hand(spec: &TrainSpec, rules: &HeadRules, x: &[f64; 5], radius: &[f64; 5]) -> Vec<(f64, f64, f64)> {
+    let boxes: Vec<_> = x.iter().zip(radius).map(|(&x, &r)| Interval::around(x, r)).collect();
+    let row = rules.enclose(&boxes, LABEL, &rules.decide(x, &boxes)).unwrap();
+    let (q, sum) = (row.of(&ProbePoint::Head(HeadPoint::Quotient)), row.of(&ProbePoint::Head(HeadPoint::Sum))[0].lo);
+    let (errors, h, spread, positive) = (&rules.errors, rules.errors.unit / 2.0, 0.03f64, [0, 2, 3]);
+    let part = |k: usize| if positive.contains(&k) { 1.0 } else { 0.0 };
+    let same = |i: usize, j: usize| if i == j { 1.0 } else { 0.0 };
+    let over = |v: &[f64; 5], a: &dyn Fn(usize) -> f64| (0..5).map(|j| a(j).abs() * v[j]).sum::<f64>();
+    let of = |i: usize| match spec.head {
+        Head::Softmax => {
+            let e = x.map(f64::exp);
+            let p = e.map(|v| v / e.iter().sum::<f64>());
+            let j = |k: usize| p[i] * (same(i, k) - p[k]);
+            let below = |k: usize| x[k] - 2.0 < -spec.fixed.exp_cut() as f64 * errors.unit;
+            let eta = [0, 1, 2, 3, 4].map(|k| {
+                errors.exp((x[k] - 2.0 + 2.0 * spread).min(0.0).exp(), -(x[k] - 2.0 - 2.0 * spread))
+            });
+            let delta = [0, 1, 2, 3, 4].map(|k| eta[k] - errors.exp_absolute + if below(k) { h } else { 0.0 });
+            let m = |k: usize| (if i == k { 1.0 - q[i].lo } else { q[i].hi }) / sum;
+            let squares = (0..5).map(|k| m(k) * m(k)).sum::<f64>();
+            let fixed = over(&FIXED, &j)
+                + 3.0 * q[i].hi * spread * spread
+                + over(&delta, &m)
+                + over(&eta, &m) * eta.iter().sum::<f64>() / sum
+                + q[i].hi * errors.inverse;
+            (fixed, h * h, over(&DEVIATION, &j).hypot(h * squares.sqrt()))
+        }
+        _ if part(i) == 0.0 => (0.0, 0.0, 0.0),
+        Head::ReluGrad => {
+            let j = |k: usize| part(k) * (same(i, k) - x[i] / 3.5) / 3.5;
+            let rest = (3.0 + q[i].hi * 9.0) * spread * spread / (sum * sum);
+            (over(&FIXED, &j) + rest + q[i].hi * errors.inverse, h * h, over(&DEVIATION, &j))
+        }
+        head => {
+            let regulariser = if head == Head::ReluEps { errors.unit } else { 0.0 };
+            // Where the ReLU of relu-prob passes 0 the term is anything in its box.
+            let passes = if head == Head::ReluProb { 0.5 * errors.unit } else { 0.0 };
+            let [fixed, deviation] = [(&FIXED, passes), (&DEVIATION, 0.0)]
+                .map(|(v, last)| [v[0], 0.0, v[2], v[3], last]);
+            let (t, z) = (3.5 + 5.0 * regulariser, 2.0 + regulariser);
+            let (r_t, z_low) = (0.055 + passes, 2.0 - 0.03 + regulariser);
+            let rest = r_t * r_t / (t * t * sum);
+            if i != LABEL {
+                let j = |_| 1.0 / (t * t);
+                return (over(&fixed, &j) + rest + errors.inverse / sum, 0.0, over(&deviation, &j).hypot(h));
+            }
+            let j = |k: usize| if k == LABEL { 1.0 / (z * z) - 1.0 / (t * t) } else { 1.0 / (t * t) };
+            let rest = rest + 0.03 * 0.03 / (z * z * z_low) + errors.inverse * (1.0 / sum + 1.0 / z_low);
+            (over(&fixed, &j) + rest, h * h, over(&deviation, &j).hypot(h))
+        }
+    };
+    (0..5).map(of).collect()
+}
+
+#[test]
+fn heads_are_those_of_the_table() {
+    for head in Head::ALL {
+        let spec = spec(head, Rounding::Probabilistic, 1, 0);
+        let rules = HeadRules::fixed(&spec);
+        let unit = rules.errors.unit;
+        let x = [1.0, -40.0, 2.0, 0.5, -0.3 * unit];
+        let radius = [RADIUS[0], RADIUS[1], RADIUS[2], RADIUS[3], 0.5 * unit];
+        let logits = Logits { x: &x, fixed: &FIXED, deviation: &DEVIATION, radius: &radius, label: LABEL };
+        let elements = logits.gradient(&spec, &rules).expect("every comparison is decided");
+        for (i, (e, (fixed, fresh, inherited))) in
+            elements.iter().zip(by_hand(&spec, &rules, &x, &radius)).enumerate()
+        {
+            assert!(near(e.fixed, fixed), "{head}, class {i}: {} for {fixed}", e.fixed);
+            assert!(near(e.fresh, fresh), "{head}, class {i}: {} for {fresh}", e.fresh);
+            assert!(near(e.inherited, inherited), "{head}, class {i}: {} for {inherited}", e.inherited);
+        }
+    }
 }

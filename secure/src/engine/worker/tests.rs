@@ -361,13 +361,47 @@ fn rows_without_labels_are_not_trained_on() {
     }
 }
 
+/// Party 0 of a network of 4-2-2, whose neighbours say nothing.
+fn alone() -> Worker {
+    let [a, _b, _c] = network(Duration::from_secs(30));
+    let spec = TrainSpec { network: NetworkSpec { widths: vec![4, 2, 2] }, ..spec() };
+    let party = Party::new(PartyId::P0, spec.fixed, spec.rounding, Box::new(a), [[1; 16], [2; 16]]);
+    Worker::new(party, spec)
+}
+
 #[test]
 fn a_number_of_rows_alone_makes_room_for_16_mib() {
-    let [a, _b, _c] = network(Duration::from_secs(30));
-    let spec = spec();
-    let party = Party::new(PartyId::P0, spec.fixed, spec.rounding, Box::new(a), [[1; 16], [2; 16]]);
-    let mut worker = Worker::new(party, spec);
-    worker.forget_data(MOST_DATA / 3).unwrap();
+    let mut worker = alone();
+    worker.forget_data(MOST_DATA / 4).unwrap();
     let words = &worker.data.as_ref().unwrap().words;
-    assert!(words.has_room(RESERVED - 2) && !words.has_room(RESERVED + 1));
+    assert!(words.has_room(RESERVED) && !words.has_room(RESERVED + 1));
+    assert!(worker.forget_data(MOST_DATA / 4 + 1).is_err());
+}
+
+#[test]
+fn a_party_that_ends_erases_what_its_thread_has_kept() {
+    drop(crate::buffer::Words::from(&[7; 100][..]));
+    assert!(!crate::buffer::is_erased());
+    let mut jobs = [Job::NoData(1), Job::MoreData(zeros(PartyId::P0, 1, 4))].into_iter();
+    alone().work(|| jobs.next(), |answer| assert!(answer.is_ok()));
+    assert!(crate::buffer::is_erased());
+}
+
+#[test]
+fn after_a_job_that_fails_no_other_is_taken() {
+    let (mut jobs, mut answers) = ([Job::Labels(zeros(PartyId::P0, 1, 2)), Job::Shares].into_iter(), vec![]);
+    alone().work(|| jobs.next(), |answer| answers.push(answer.is_ok()));
+    assert_eq!((answers, jobs.len()), (vec![false], 1));
+}
+
+#[test]
+fn a_party_that_fails_tells_the_others_why() {
+    let answers = said(true, |id| {
+        let step = Job::Step { x: zeros(id, 4, 3), y: zeros(id, 4, 2), record: false };
+        vec![Job::Load(layers(id, None)), if id == PartyId::P1 { Job::Labels(zeros(id, 1, 2)) } else { step }]
+    });
+    let [first, failed, third] = answers.map(|a| a.err().expect("an error").to_string());
+    assert_eq!(failed, "labels of no data set");
+    assert!(first.contains("party 1 stopped: labels of no data set"), "{first}");
+    assert!(third.contains("stopped"), "{third}");
 }
