@@ -381,8 +381,10 @@ mod tests {
         stream: UnixStream,
         interrupted: bool,
         empty_reads: usize,
-        write: fn(&mut UnixStream, &[u8]) -> io::Result<usize>,
+        write: Writing,
     }
+
+    type Writing = fn(&mut UnixStream, &[u8]) -> io::Result<usize>;
 
     fn odd(stream: UnixStream) -> Odd {
         Odd { stream, interrupted: false, empty_reads: 0, write: |stream, bytes| stream.write(bytes) }
@@ -443,8 +445,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_takes_nothing_more_is_gone() {
-        let writes: [fn(&mut UnixStream, &[u8]) -> io::Result<usize>; 2] =
-            [|_, _| Ok(0), |_, _| Err(io::ErrorKind::BrokenPipe.into())];
+        let writes: [Writing; 2] = [|_, _| Ok(0), |_, _| Err(io::ErrorKind::BrokenPipe.into())];
         for write in writes {
             let [(a, _a), (b, _b), (c, _c), (d, _d)] = [pair(), pair(), pair(), pair()];
             let to = [odd(a), Odd { write, ..odd(b) }];

@@ -222,9 +222,8 @@ fn by_hand(spec: &TrainSpec, rules: &HeadRules, x: &[f64; 5], radius: &[f64; 5])
             let p = e.map(|v| v / e.iter().sum::<f64>());
             let j = |k: usize| p[i] * (same(i, k) - p[k]);
             let below = |k: usize| x[k] - 2.0 < -spec.fixed.exp_cut() as f64 * errors.unit;
-            let eta = [0, 1, 2, 3, 4].map(|k| {
-                errors.exp((x[k] - 2.0 + 2.0 * spread).min(0.0).exp(), -(x[k] - 2.0 - 2.0 * spread))
-            });
+            let eta = [0, 1, 2, 3, 4]
+                .map(|k| errors.exp((x[k] - 2.0 + 2.0 * spread).min(0.0).exp(), -(x[k] - 2.0 - 2.0 * spread)));
             let delta = [0, 1, 2, 3, 4].map(|k| eta[k] - errors.exp_absolute + if below(k) { h } else { 0.0 });
             let m = |k: usize| (if i == k { 1.0 - q[i].lo } else { q[i].hi }) / sum;
             let squares = (0..5).map(|k| m(k) * m(k)).sum::<f64>();
@@ -245,8 +244,8 @@ fn by_hand(spec: &TrainSpec, rules: &HeadRules, x: &[f64; 5], radius: &[f64; 5])
             let regulariser = if head == Head::ReluEps { errors.unit } else { 0.0 };
             // Where the ReLU of relu-prob passes 0 the term is anything in its box.
             let passes = if head == Head::ReluProb { 0.5 * errors.unit } else { 0.0 };
-            let [fixed, deviation] = [(&FIXED, passes), (&DEVIATION, 0.0)]
-                .map(|(v, last)| [v[0], 0.0, v[2], v[3], last]);
+            let [fixed, deviation] =
+                [(&FIXED, passes), (&DEVIATION, 0.0)].map(|(v, last)| [v[0], 0.0, v[2], v[3], last]);
             let (t, z) = (3.5 + 5.0 * regulariser, 2.0 + regulariser);
             let (r_t, z_low) = (0.055 + passes, 2.0 - 0.03 + regulariser);
             let rest = r_t * r_t / (t * t * sum);
@@ -272,8 +271,7 @@ fn heads_are_those_of_the_table() {
         let radius = [RADIUS[0], RADIUS[1], RADIUS[2], RADIUS[3], 0.5 * unit];
         let logits = Logits { x: &x, fixed: &FIXED, deviation: &DEVIATION, radius: &radius, label: LABEL };
         let elements = logits.gradient(&spec, &rules).expect("every comparison is decided");
-        for (i, (e, (fixed, fresh, inherited))) in
-            elements.iter().zip(by_hand(&spec, &rules, &x, &radius)).enumerate()
+        for (i, (e, (fixed, fresh, inherited))) in elements.iter().zip(by_hand(&spec, &rules, &x, &radius)).enumerate()
         {
             assert!(near(e.fixed, fixed), "{head}, class {i}: {} for {fixed}", e.fixed);
             assert!(near(e.fresh, fresh), "{head}, class {i}: {} for {fresh}", e.fresh);
