@@ -61,12 +61,9 @@
 //! ```
 
 pub mod advise;
-pub mod bound;
-pub mod branch;
 pub mod chance;
 pub mod check;
 pub mod checkpoint;
-pub mod compare;
 pub mod config;
 pub mod count;
 pub mod error;
@@ -91,8 +88,10 @@ pub mod replay;
 pub mod report;
 pub mod run;
 pub mod side;
-pub mod statistics;
 pub mod terminal;
 pub mod threads;
 pub mod timing;
 pub mod trace;
+
+pub use ::bounds as bound;
+pub use ::bounds::{branch, compare, statistics};

@@ -5,20 +5,17 @@ pub mod real;
 pub mod recorded;
 pub mod secure;
 
+pub use crate::bound::Tensors;
 use crate::error::{Error, KeepingError};
 use crate::explain::origin::Truncated;
 use ::secure::nn::dense::LayerShare;
 use ndarray::Array2;
 use reference::fixed::{Parameters, Tape};
 use reference::spec::ProbePoint;
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// The names of the three sides, in the order in which they are reported.
 pub const SIDES: [&str; 3] = ["real", "integer", "secure"];
-
-/// Probed tensors of one step: reals for the real side, units for the others.
-pub type Tensors<T> = BTreeMap<ProbePoint, Array2<T>>;
 
 /// The tensors of a step that a plaintext side shows.
 #[derive(Debug, Clone, Copy)]

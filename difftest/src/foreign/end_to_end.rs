@@ -11,7 +11,7 @@ pub mod update;
 pub mod walk;
 
 use super::operation::head::claimed;
-use crate::bound::Errors;
+use crate::bound::rules::Errors;
 use crate::check::Outcome as Check;
 use crate::trace::header::{Header, Numbers, TraceRounding};
 use serde::Serialize;

@@ -2,7 +2,7 @@
 //! running error elsewhere.
 
 use super::number::Number;
-use crate::bound::gamma;
+use crate::bound::rules::gamma;
 use ndarray::Array2;
 
 /// Values that an operation should give before it truncates.

@@ -3,7 +3,7 @@
 use super::allowed::{Allowed, Truncations};
 use super::exact::{Exact, Expected};
 use super::number::Number;
-use crate::bound::gamma;
+use crate::bound::rules::gamma;
 use crate::trace::header::{Header, Numbers};
 
 /// Whether an operation has a bound.

@@ -1,7 +1,7 @@
 //! Truncation, exp, reciprocal, quotient and log: what is measured where, and against which bound.
 
 use super::{Row, Scope, Tally, tally};
-use crate::bound::Errors;
+use crate::bound::rules::Errors;
 use crate::error::Error;
 use reference::fixed::{Arithmetic, ModelError, Unreduced, divide, exponential, logarithm, truncate};
 use reference::spec::{Rounding, SgdSpec};

@@ -4,7 +4,7 @@
 use super::file::TraceFile;
 use super::header::{Claim, Claims, FORMAT, Header, Numbers, TraceRounding, Truncation, Update, VERSION};
 use super::tensor::{Tensor, Values};
-use crate::bound::Errors;
+use crate::bound::rules::Errors;
 use crate::error::Error;
 use crate::side::{Batch, Tensors};
 use reference::fixed::Parameters;

@@ -10,7 +10,7 @@
 //! | W | dw + dv', times the encoded rate over the real one, + \|v'\| \|its error\| + T for each truncation |
 
 use super::truncation_units;
-use crate::bound::gamma;
+use crate::bound::rules::gamma;
 use crate::foreign::operation::update::{Rates, velocity_truncations};
 use crate::trace::header::{Header, Update as Form};
 use ndarray::{Array2, Zip};

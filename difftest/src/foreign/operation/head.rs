@@ -2,9 +2,9 @@
 //! logits alone otherwise.
 
 use super::head_parts::{Row, THRESHOLDS};
-use crate::bound::Errors;
 use crate::bound::head::HeadRules;
 use crate::bound::interval::Interval;
+use crate::bound::rules::Errors;
 use crate::foreign::allowed::Truncations;
 use crate::foreign::exact::Expected;
 use crate::foreign::judged::Judged;

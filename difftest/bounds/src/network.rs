@@ -15,11 +15,11 @@
 //! | Z = trunc(X W + b) | (dX + gamma \|X\|) \|W\| + gamma \|b\| + t, W and b being exact; 0 where every product is 0 |
 //! | X = ReLU(Z) | max(0, z + dz) - max(0, z) for z < 0, else dz: ReLU never widens |
 //! | M = \[Z > 0\] | decided if \|z\| > dz; otherwise both branches are listed |
-//! | head | [`super::head`] |
+//! | head | [`crate::head`] |
 //! | dW = X^T G | (dX)^T (\|G\| + dG) + \|X\|^T (dG + gamma \|G\|), not truncated |
 //! | db = sum G | sum dG + gamma sum \|G\| |
 //! | G' = M trunc(G W^T) | (dG + gamma \|G\|) \|W\|^T + t, times M; undecided: 0 or that |
-//! | V = trunc(M V - c dW) | \|v\| \|M - momentum\| + \|dW\| \|c - rate\| + c ddW + t: the encodings' errors, never more than promised ([`super::encoding`]) |
+//! | V = trunc(M V - c dW) | \|v\| \|M - momentum\| + \|dW\| \|c - rate\| + c ddW + t: the encodings' errors, never more than promised ([`crate::encoding`]) |
 //! | W = W + V | dV (with extra velocity bits: + t) |
 //!
 //! A sum whose every product is exactly 0 on both sides loses nothing: Z is then b itself, a gradient or velocity is 0,
@@ -30,12 +30,13 @@
 //! 1 + gamma(2n + 16) rounds them up. Source: Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.3
 //! (running error analysis).
 
-use super::head::{Decision, HeadRules, RowEnclosure};
-use super::interval::Interval;
-use super::row;
-use super::{Errors, encoding, gamma};
+use crate::Tensors;
 use crate::branch::{Ambiguity, Branch};
-use crate::side::Tensors;
+use crate::encoding;
+use crate::head::{Decision, HeadRules, RowEnclosure};
+use crate::interval::Interval;
+use crate::row;
+use crate::rules::{Errors, gamma};
 use ndarray::{Array2, Axis, Zip};
 use reference::fixed::LayerValues;
 use reference::spec::{ParameterPoints, ProbePoint, SpecError, TrainSpec};
@@ -387,12 +388,10 @@ fn update(
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::compare::{self, Comparison};
-    use crate::side::integer::Integer;
-    use crate::side::real::Real;
-    use crate::side::{Batch, Opens, Side};
+    use crate::testing::{self, Batch, Integer};
     use ndarray::Array1;
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha12Rng;
@@ -401,7 +400,7 @@ pub(super) mod tests {
 
     const BATCH: usize = 24;
 
-    pub(in crate::bound) fn spec(head: Head, rounding: Rounding, layers: usize, extra_velocity_bits: u32) -> TrainSpec {
+    pub(crate) fn spec(head: Head, rounding: Rounding, layers: usize, extra_velocity_bits: u32) -> TrainSpec {
         TrainSpec {
             network: NetworkSpec::dense(20, 9, 6, layers),
             head,
@@ -414,7 +413,7 @@ pub(super) mod tests {
 
     /// Parameters and a batch that make every part of a network work: logits of a few units of size, both signs, live
     /// velocities.
-    pub(in crate::bound) fn inputs(spec: &TrainSpec, rng: &mut ChaCha12Rng) -> (Parameters, Batch) {
+    pub(crate) fn inputs(spec: &TrainSpec, rng: &mut ChaCha12Rng) -> (Parameters, Batch) {
         let one = spec.fixed.one() as f64;
         let mut units = |limit: f64| (rng.random_range(-limit..limit) * one).round() as i64;
         let layers = (1..=spec.network.layers())
@@ -441,12 +440,11 @@ pub(super) mod tests {
         let (start, batch) = inputs(spec, &mut ChaCha12Rng::seed_from_u64(seed));
         for coins in [Coins::Extreme { up: false }, Coins::Extreme { up: true }, Coins::seeded(seed)] {
             let mut parameters = start.clone();
-            let mut integer = Integer::with_coins(spec.clone(), coins).unwrap();
+            let mut integer = Integer::with_coins(spec.clone(), coins);
             for step in 0..3 {
-                let mut f64_side = Real::new(spec.clone(), &parameters).unwrap();
-                integer.load(&parameters).unwrap();
-                let real = f64_side.step(&batch, Tape::default()).unwrap().tensors;
-                let units = integer.step(&batch, Tape::default()).unwrap().tensors;
+                integer.load(&parameters);
+                let real = testing::real(spec, &parameters, &batch);
+                let units = integer.step(&batch);
                 assert_eq!(integer.violations.total(), 0, "{:?}", integer.violations.violations());
                 let layers = parameters.decode(spec.fixed, &spec.sgd);
                 let bounds = super::step(spec, &layers, &batch.reals, &batch.labels, &real).unwrap();
@@ -456,7 +454,7 @@ pub(super) mod tests {
                     let comparison = compare::tensor(step, &real[point], &units[point], scale, bounded);
                     all.entry(*point).or_insert_with(Comparison::empty).merge(comparison);
                 }
-                parameters = integer.parameters().unwrap();
+                parameters = integer.parameters();
             }
         }
         all
@@ -509,14 +507,13 @@ pub(super) mod tests {
                 }
                 batch.units.column_mut(3).fill(0);
                 batch.reals = batch.units.mapv(|u| u as f64 / spec.fixed.one() as f64);
-                let mut f64_side = Real::new(spec.clone(), &start).unwrap();
-                let mut integer = Integer::with_coins(spec.clone(), Coins::Extreme { up: true }).unwrap();
+                let mut integer = Integer::with_coins(spec.clone(), Coins::Extreme { up: true });
                 if rounding == Rounding::Nearest {
-                    integer = Integer::with_coins(spec.clone(), Coins::Tape(Tape::default())).unwrap();
+                    integer = Integer::with_coins(spec.clone(), Coins::Tape(Tape::default()));
                 }
-                integer.load(&start).unwrap();
-                let real = f64_side.step(&batch, Tape::default()).unwrap().tensors;
-                let units = integer.step(&batch, Tape::default()).unwrap().tensors;
+                integer.load(&start);
+                let real = testing::real(&spec, &start, &batch);
+                let units = integer.step(&batch);
                 let parameters = start.decode(spec.fixed, &spec.sgd);
                 let bounds = step(&spec, &parameters, &batch.reals, &batch.labels, &real).unwrap();
                 for (point, bounded) in &bounds {

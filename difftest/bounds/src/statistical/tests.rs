@@ -1,29 +1,26 @@
-use super::super::network;
-use super::super::network::tests::{inputs, spec};
 use super::*;
 use crate::compare::real as decoded;
-use crate::side::integer::Integer;
-use crate::side::real::Real;
-use crate::side::{Opens, Side};
+use crate::network;
+use crate::network::tests::{inputs, spec};
+use crate::testing::{self, Integer};
 use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
-use reference::fixed::{Coins, Tape};
+use reference::fixed::Coins;
 
 /// For each tensor the part of its elements beyond `factor` deviations, and the largest error / radius, over many coins
 /// from one start.
 fn beyond(spec: &TrainSpec, seed: u64, draws: u64, factor: f64) -> BTreeMap<ProbePoint, (f64, f64)> {
     let (parameters, batch) = inputs(spec, &mut ChaCha12Rng::seed_from_u64(seed));
-    let mut f64_side = Real::new(spec.clone(), &parameters).unwrap();
-    let real = f64_side.step(&batch, Tape::default()).unwrap().tensors;
+    let real = testing::real(spec, &parameters, &batch);
     let start = parameters.decode(spec.fixed, &spec.sgd);
     let worst = network::step(spec, &start, &batch.reals, &batch.labels, &real).unwrap();
     let radii = step(spec, &start, &batch.reals, &batch.labels, &real, &worst, factor).unwrap().unwrap();
     let mut found: BTreeMap<ProbePoint, (f64, f64)> = BTreeMap::new();
     for draw in 0..draws {
-        let mut integer = Integer::with_coins(spec.clone(), Coins::seeded(draw)).unwrap();
-        integer.load(&parameters).unwrap();
-        let units = integer.step(&batch, Tape::default()).unwrap().tensors;
-        assert!(integer.parameters().is_ok() && integer.violations.total() == 0);
+        let mut integer = Integer::with_coins(spec.clone(), Coins::seeded(draw));
+        integer.load(&parameters);
+        let units = integer.step(&batch);
+        assert_eq!(integer.violations.total(), 0);
         for (point, radius) in &radii {
             assert!(
                 Zip::from(radius).and(&worst[point].radius).all(|r, w| r <= w),
@@ -118,7 +115,7 @@ fn near(number: f64, rule: f64) -> bool {
 fn sums_of_a_step_are_those_of_the_table() {
     let spec = spec(Head::Softmax, Rounding::Probabilistic, 2, 0);
     let (parameters, batch) = inputs(&spec, &mut ChaCha12Rng::seed_from_u64(3));
-    let real = Real::new(spec.clone(), &parameters).unwrap().step(&batch, Tape::default()).unwrap().tensors;
+    let real = testing::real(&spec, &parameters, &batch);
     let start = parameters.decode(spec.fixed, &spec.sgd);
     let worst = network::step(&spec, &start, &batch.reals, &batch.labels, &real).unwrap();
     let mut walk = Walk::new(&spec, &start, &real, &worst, 9.0);

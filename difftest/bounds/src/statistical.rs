@@ -1,6 +1,6 @@
 //! The statistical bound: under probabilistic rounding, what the coins do but for a stated, tiny probability.
 //!
-//! The worst-case bound ([`super::network`]) lets all coins conspire. Here the error of an element is split into D + N:
+//! The worst-case bound ([`crate::network`]) lets all coins conspire. Here the error of an element is split into D + N:
 //! |D| <= `fixed` for every outcome of the coins, and N is *sub-Gaussian*, E exp(t N) <= exp(t^2 s^2 / 2) for every t,
 //! with s the `deviation`. Then |error| <= `fixed` + k s but for probability 2 exp(-k^2 / 2) (Chernoff). [`factor`]
 //! chooses k so that the sum over all elements of a run stays below 2^-40 (union bound, which needs no independence).
@@ -30,7 +30,7 @@
 //! | anything else | sum \|a\| s | Hoelder: sub-Gaussian deviations obey the triangle inequality |
 //!
 //! Every tensor keeps two deviations, `fresh` (the coins of its own last truncation) and `inherited`. With g the f64
-//! term of [`super::network`]:
+//! term of [`crate::network`]:
 //!
 //! | operation | fixed | deviation |
 //! | --- | --- | --- |
@@ -59,11 +59,12 @@
 //! Sources: Hoeffding (1963), *Probability inequalities for sums of bounded random variables*; Azuma (1967); Vershynin,
 //! *High-Dimensional Probability*, section 2.5.
 
-use super::head::{Decision, HeadRules};
-use super::interval::Interval;
-use super::network::Bounds;
-use super::{Errors, encoding, gamma};
-use crate::side::Tensors;
+use crate::Tensors;
+use crate::encoding;
+use crate::head::{Decision, HeadRules};
+use crate::interval::Interval;
+use crate::network::Bounds;
+use crate::rules::{Errors, gamma};
 use ndarray::{Array2, ArrayView2, Axis, Zip};
 use reference::fixed::LayerValues;
 use reference::spec::{Head, HeadPoint, ParameterPoints, ProbePoint, Rounding, SpecError, TrainSpec};

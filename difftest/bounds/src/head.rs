@@ -14,9 +14,10 @@
 //! * 1 / S - 1 / x with S = x + o: rises in x (its derivative is 1/x^2 - 1/S^2 >= 0), falls in o.
 //! * a quotient q is off by q `inverse` + one truncation, a reciprocal likewise; q = 0 is exact, as is the constant -1.
 
-use super::interval::{Interval, down, sums_of_others, up};
-use super::row::HeadRow;
-use super::{Errors, encoding};
+use crate::encoding;
+use crate::interval::{Interval, down, sums_of_others, up};
+use crate::row::HeadRow;
+use crate::rules::{self, Errors};
 use reference::spec::{Head, HeadPoint, TrainSpec};
 
 /// The knowledge about the outcome of a comparison.
@@ -217,12 +218,12 @@ impl HeadRules {
         let low: Vec<_> = x.iter().map(|b| Interval::point(shifted(b.lo, down).lo)).collect();
         let high: Vec<_> = x.iter().map(|b| Interval::point(shifted(b.hi, up).hi)).collect();
         let (low_others, high_others) = (sums_of_others(&low), sums_of_others(&high));
-        let total_eta = up(eta.iter().sum::<f64>() * (1.0 + super::gamma(2 * classes + 2)));
+        let total_eta = up(eta.iter().sum::<f64>() * (1.0 + rules::gamma(2 * classes + 2)));
         let quotient: Vec<_> = (0..classes)
             .map(|i| {
                 let p = Interval { lo: low[i].share_of(high_others[i]).lo, hi: high[i].share_of(low_others[i]).hi };
                 let error = ((1.0 - p.lo) * eta[i] + p.hi * (total_eta - eta[i]).max(0.0)) / sum.lo;
-                let ratio = p.widen(up(error * (1.0 + super::gamma(8))));
+                let ratio = p.widen(up(error * (1.0 + rules::gamma(8))));
                 self.divided(Interval { lo: ratio.lo.max(0.0), hi: ratio.hi })
             })
             .collect();

@@ -1,39 +1,6 @@
-//! Error bounds of the fixed-point arithmetic against real numbers, one rule an operation.
-//!
-//! A bound holds for **every** outcome of the rounding coins, for every input, as long as no range violation occurs
-//! (the `range` check watches that). Nothing in here looks at the value that will be judged by it: the radius of a
-//! tensor depends on the inputs of the operation that made it.
-//!
-//! # What is proven
-//! Assume that both sides start from the same parameters, that nothing left its range up to this step, that f64 sums
-//! and products keep [`gamma`] and the platform's `exp` four half-ulps, and that the f64 head is right to the last
-//! places. Then, for every outcome of the coins:
-//! * an unambiguous element of a fixed-point tensor is within its radius of the f64 element;
-//! * the elements of an ambiguity are, all together, inside one of its branches;
-//! * a radius computed from an ambiguous tensor covers all of its branches, so later tensors need no case distinction:
-//!   their elements are unambiguous, with a radius that may be as large as what the comparison decides.
-//!
-//! Not proven: that the branches taken in two tensors (a gradient and its reciprocal, say) belong to the same outcome;
-//! each tensor is judged alone.
-//!
-//! * this file: what one elementary function of `docs/arithmetic.md` adds, by function and rounding, with the reason;
-//! * [`encoding`]: the error that each encoded constant may have, whatever the encoder returns;
-//! * [`interval`]: enclosures with outward rounding;
-//! * [`head`]: enclosures of the heads, row by row, for either outcome of a comparison;
-//! * [`network`]: the walk through one training step;
-//! * [`statistical`]: beside this worst case, what holds but for one run in 2^40.
+//! What one elementary function of `docs/arithmetic.md` adds to an error, by function and rounding, with the reason.
 
-#[cfg(test)]
-mod by_hand;
-pub mod encoding;
-#[cfg(test)]
-mod exact;
-pub mod head;
-pub mod interval;
-pub mod network;
-pub mod row;
-pub mod statistical;
-
+use crate::encoding;
 use reference::spec::{FixedSpec, Rounding};
 
 /// An elementary function of the arithmetic that is not exact.

@@ -1,6 +1,6 @@
 //! Element by element: what the fixed-point side says against what f64 says, under the bound.
 
-use crate::bound::network::Bounded;
+use crate::network::Bounded;
 use ndarray::Array2;
 use reference::spec::ProbePoint;
 use serde::Serialize;
@@ -220,8 +220,8 @@ pub fn place(point: &ProbePoint, index: (usize, usize)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bound::interval::Interval;
     use crate::branch::{Ambiguity, Branch};
+    use crate::interval::Interval;
     use ndarray::array;
 
     #[test]

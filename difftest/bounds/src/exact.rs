@@ -1,8 +1,8 @@
 //! The rules against exact rational arithmetic: what f64 tests cannot see, a bound that holds by luck of f64's own
 //! rounding, shows here.
 
-use super::interval::{Interval, sums_of_others};
-use super::{Errors, gamma};
+use crate::interval::{Interval, sums_of_others};
+use crate::rules::{Errors, gamma};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};

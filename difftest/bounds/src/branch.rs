@@ -5,7 +5,7 @@
 //! *jumps* at the threshold is called ambiguous; the others pass it continuously, and are judged by their bound like
 //! any other.
 
-use crate::bound::interval::Interval;
+use crate::interval::Interval;
 
 /// The values, real, that the elements of an [`Ambiguity`] may have if the comparisons turn out one way.
 #[derive(Debug, Clone, PartialEq)]

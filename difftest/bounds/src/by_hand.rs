@@ -1,15 +1,15 @@
-//! The table of [`super::network`] once more, one element at a time. A radius that is wider than its rule says proves
+//! The table of [`crate::network`] once more, one element at a time. A radius that is wider than its rule says proves
 //! less than it should, and no run would notice.
 
-use super::network::tests::{inputs, spec};
-use super::network::{self, Bounds, From};
-use super::{Errors, gamma};
-use crate::side::real::Real;
-use crate::side::{Side, Tensors};
+use crate::Tensors;
+use crate::network::tests::{inputs, spec};
+use crate::network::{self, Bounds, From};
+use crate::rules::{Errors, gamma};
+use crate::testing;
 use ndarray::{Array2, Axis};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
-use reference::fixed::{LayerValues, Tape};
+use reference::fixed::LayerValues;
 use reference::spec::{Head, ParameterPoints, ProbePoint, Rounding, TrainSpec};
 
 const LAYERS: usize = 3;
@@ -33,7 +33,7 @@ impl Step {
         let (parameters, mut batch) = inputs(&spec, &mut rng);
         // Pixels that are no whole number of units, as they are in a coarse format.
         batch.reals.column_mut(2).mapv_inplace(|x| x + 2f64.powi(-20));
-        let real = Real::new(spec.clone(), &parameters).unwrap().step(&batch, Tape::default()).unwrap().tensors;
+        let real = testing::real(&spec, &parameters, &batch);
         let start = parameters.decode(spec.fixed, &spec.sgd);
         let mut off = |_: &f64| if apart { rng.random_range(0.0..1e-4) } else { 0.0 };
         let apart_by = start.iter().map(|l| LayerValues {
