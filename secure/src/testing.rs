@@ -14,7 +14,7 @@ use crate::protocol::input::deal;
 use crate::share::Share;
 use spec::{FixedSpec, NetworkSpec, Rounding};
 use std::cell::Cell;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 /// The environment variable that repeats a test with the randomness of an earlier run.
@@ -62,8 +62,28 @@ pub fn world_over<T: Send>(
     link: impl Fn(PartyId, QueueChannel) -> (Box<dyn Channel>, Option<Seed>),
     program: impl Fn(&Party) -> Result<T> + Sync,
 ) -> ([T; 3], Spent, [Record; 3]) {
-    let program = &program;
-    let answers: Vec<(T, Spent, Record)> = std::thread::scope(|scope| {
+    let answers = PartyId::ALL.map(|_| Mutex::new(None));
+    let program = |party: &Party| {
+        let answer = program(party)?;
+        *answers[party.id.index()].lock().expect("no other holds it") = Some(answer);
+        Ok(())
+    };
+    let (spent, records) = three_parties(fixed, rounding, &link, &program);
+    let answer = |slot: Mutex<Option<T>>| slot.into_inner().expect("party").expect("its answer");
+    (answers.map(answer), spent, records)
+}
+
+/// [`Channel`]s and seeds for the parties, made of their ends of a network in memory.
+type Link<'a> = &'a dyn Fn(PartyId, QueueChannel) -> (Box<dyn Channel>, Option<Seed>);
+
+/// What all worlds do, compiled once and not for each program: tests have hundreds of them.
+fn three_parties(
+    fixed: FixedSpec,
+    rounding: Rounding,
+    link: Link,
+    program: &(dyn Fn(&Party) -> Result<()> + Sync),
+) -> (Spent, [Record; 3]) {
+    let ended: Vec<(Spent, Record)> = std::thread::scope(|scope| {
         let handles: Vec<_> = PartyId::ALL
             .into_iter()
             .zip(network(Duration::from_secs(30)))
@@ -72,21 +92,20 @@ pub fn world_over<T: Send>(
                 scope.spawn(move || {
                     let p = Party::connect(id, fixed, rounding, link, seed).expect("set-up");
                     p.record(true);
-                    let answer = program(&p).expect("protocol");
-                    (answer, p.spent(), p.record(false))
+                    program(&p).expect("protocol");
+                    (p.spent(), p.record(false))
                 })
             })
             .collect();
         handles.into_iter().map(|h| h.join().expect("party")).collect()
     });
     let mut total = Spent::default();
-    let (mut out, mut records) = (Vec::new(), Vec::new());
-    for (t, spent, record) in answers {
+    let mut records = Vec::new();
+    for (spent, record) in ended {
         total.join(&spent);
-        out.push(t);
         records.push(record);
     }
-    (three(out), total, three(records))
+    (total, three(records))
 }
 
 fn three<T>(v: Vec<T>) -> [T; 3] {
