@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use syn::visit::{self, Visit};
 
 /// The crates, lowest first. A module stands for its file and for all files in its folder, unless they are listed
@@ -140,17 +141,23 @@ fn root() -> PathBuf {
 /// A source file by crate and path of modules: `secure::protocol::truncate`; the root is the crate's name alone.
 type Module = Vec<String>;
 
-/// Every module that has a file, with its parsed file, and the names that it passes on with `pub use`.
+/// Every module that has a file, with the paths that the file names, and the names that it passes on with `pub use`.
 struct Sources {
-    files: BTreeMap<Module, (String, syn::File)>,
+    files: BTreeMap<Module, (String, BTreeSet<Vec<String>>)>,
     passed_on: BTreeMap<(Module, String), Module>,
     /// The same of every `use`: what a short name in a file stands for.
     known: BTreeMap<(Module, String), Module>,
 }
 
 impl Sources {
-    fn read() -> Self {
-        let mut files = BTreeMap::new();
+    /// Reads all files, once for all tests.
+    fn read() -> &'static Self {
+        static SOURCES: OnceLock<Sources> = OnceLock::new();
+        SOURCES.get_or_init(Sources::parse)
+    }
+
+    fn parse() -> Self {
+        let mut parsed = BTreeMap::new();
         for c in &CRATES {
             let folder = root().join(c.sources);
             let mut found = Vec::new();
@@ -165,15 +172,20 @@ impl Sources {
                 let text = fs::read_to_string(&path).unwrap();
                 let name = path.strip_prefix(root()).unwrap().display().to_string();
                 let file = syn::parse_file(&text).unwrap_or_else(|e| panic!("{name}: {e}"));
-                files.insert(module, (name, file));
+                parsed.insert(module, (name, file));
             }
         }
         let for_tests: BTreeSet<Module> =
-            files.iter().flat_map(|(module, (_, file))| modules_for_tests(module, file)).collect();
-        files.retain(|module: &Module, _| !(1..=module.len()).any(|n| for_tests.contains(&module[..n])));
-        let mut sources = Sources { files, passed_on: BTreeMap::new(), known: BTreeMap::new() };
+            parsed.iter().flat_map(|(module, (_, file))| modules_for_tests(module, file)).collect();
+        parsed.retain(|module: &Module, _| !(1..=module.len()).any(|n| for_tests.contains(&module[..n])));
+        let files = parsed.iter().map(|(module, (name, file))| {
+            let mut paths = Paths::default();
+            paths.visit_file(file);
+            (module.clone(), (name.clone(), paths.0))
+        });
+        let mut sources = Sources { files: files.collect(), passed_on: BTreeMap::new(), known: BTreeMap::new() };
         let (mut known, mut passed_on) = (BTreeMap::new(), BTreeMap::new());
-        for (module, (_, file)) in &sources.files {
+        for (module, (_, file)) in &parsed {
             for item in &file.items {
                 if let syn::Item::Use(item) = item {
                     let private = matches!(item.vis, syn::Visibility::Inherited);
@@ -236,11 +248,8 @@ impl Sources {
     fn imports(&self) -> BTreeMap<&Module, BTreeSet<Module>> {
         self.files
             .iter()
-            .map(|(module, (_, file))| {
-                let mut paths = Paths::default();
-                paths.visit_file(file);
+            .map(|(module, (_, paths))| {
                 let targets = paths
-                    .0
                     .iter()
                     .filter_map(|path| self.owner(&self.absolute(module, path)?))
                     .filter(|target| target != module)
@@ -409,14 +418,14 @@ fn every_module_has_its_place_in_the_order() {
 fn imports_go_down() {
     let sources = Sources::read();
     let mut wrong = String::new();
-    for arrow in arrows(&sources) {
+    for arrow in arrows(sources) {
         let (from, to) = &arrow;
         let down = if from[0] == to[0] {
             place(from) >= place(to)
         } else {
             CRATES.iter().any(|c| c.name == from[0] && c.uses.contains(&to[0].as_str()))
         };
-        if !down && !to_be_removed(&sources, &arrow) {
+        if !down && !to_be_removed(sources, &arrow) {
             let _ = writeln!(wrong, "{} imports {}, which stands above it", sources.file(from), sources.file(to));
         }
     }
@@ -426,7 +435,7 @@ fn imports_go_down() {
 #[test]
 fn what_was_written_apart_stays_apart() {
     let sources = Sources::read();
-    for (from, to) in arrows(&sources) {
+    for (from, to) in arrows(sources) {
         for (a, b) in APART.iter().flat_map(|&(a, b)| [(a, b), (b, a)]) {
             let is = |module: &Module, name: &str| inside(module, &name.split("::").collect::<Vec<_>>());
             assert!(!(is(&from, a) && is(&to, b)), "{} imports {}", sources.file(&from), sources.file(&to));
@@ -438,8 +447,8 @@ fn what_was_written_apart_stays_apart() {
 fn no_files_import_each_other_in_a_circle() {
     let sources = Sources::read();
     let mut graph: petgraph::graphmap::DiGraphMap<&str, ()> = petgraph::graphmap::DiGraphMap::new();
-    let arrows = arrows(&sources);
-    for arrow in arrows.iter().filter(|arrow| !to_be_removed(&sources, arrow)) {
+    let arrows = arrows(sources);
+    for arrow in arrows.iter().filter(|arrow| !to_be_removed(sources, arrow)) {
         graph.add_edge(sources.file(&arrow.0), sources.file(&arrow.1), ());
     }
     let circles: Vec<_> = petgraph::algo::tarjan_scc(&graph).into_iter().filter(|files| files.len() > 1).collect();
@@ -450,7 +459,7 @@ fn no_files_import_each_other_in_a_circle() {
 fn what_is_to_be_removed_is_still_there() {
     let sources = Sources::read();
     let files: BTreeSet<_> =
-        arrows(&sources).iter().map(|(a, b)| (sources.file(a).to_string(), sources.file(b).to_string())).collect();
+        arrows(sources).iter().map(|(a, b)| (sources.file(a).to_string(), sources.file(b).to_string())).collect();
     for (from, to) in TO_REMOVE {
         assert!(
             files.contains(&(from.to_string(), to.to_string())),

@@ -11,19 +11,21 @@ use reference::spec::{FixedSpec, TrainSpec};
 
 /// Pixels of the given rows, (rows, inputs), scale f: pixel / 256, exact from f = 8 on, to the nearest below.
 pub fn units(split: &Split, rows: &[u32], fixed: FixedSpec) -> Array2<i64> {
-    pixels(split, rows, |p| fixed.encode_pixel(p))
+    let units = split.units(rows, &every_pixel(|p| fixed.encode_pixel(p)));
+    matrix(split, rows, units)
 }
 
 /// Pixels of the given rows as the reals that [`units`] stand for, (rows, inputs).
 pub fn rounded(split: &Split, rows: &[u32], fixed: FixedSpec) -> Array2<f64> {
-    pixels(split, rows, |p| real(fixed.encode_pixel(p), fixed.fraction_bits))
+    let reals = split.reals(rows, &every_pixel(|p| real(fixed.encode_pixel(p), fixed.fraction_bits)));
+    matrix(split, rows, reals)
 }
 
 /// Rows of a split as a batch.
 pub fn rows(split: &Split, rows: &[u32], fixed: FixedSpec) -> Batch {
     Batch {
         units: units(split, rows, fixed),
-        reals: pixels(split, rows, |p| f64::from(p) / 256.0),
+        reals: matrix(split, rows, split.reals(rows, &every_pixel(|p| f64::from(p) / 256.0))),
         labels: labels(split, rows),
     }
 }
@@ -38,10 +40,13 @@ pub fn labels(split: &Split, rows: &[u32]) -> Vec<usize> {
     labels
 }
 
-fn pixels<T: Clone>(split: &Split, rows: &[u32], of: impl Fn(u8) -> T) -> Array2<T> {
-    let mut all = Vec::with_capacity(rows.len() * split.inputs());
-    all.extend(rows.iter().flat_map(|&r| split.image(r as usize)).map(|&p| of(p)));
-    Array2::from_shape_vec((rows.len(), split.inputs()), all).expect("an image has `inputs` pixels")
+/// A number for each of the 256 pixels that there are.
+fn every_pixel<T>(of: impl Fn(u8) -> T) -> [T; 256] {
+    std::array::from_fn(|pixel| of(pixel as u8))
+}
+
+fn matrix<T>(split: &Split, rows: &[u32], pixels: Vec<T>) -> Array2<T> {
+    Array2::from_shape_vec((rows.len(), split.inputs()), pixels).expect("an image has `inputs` pixels")
 }
 
 /// The training batches, endless: one seeded shuffle an epoch.

@@ -9,7 +9,7 @@
 //! Integers and digests are compared exactly. f64 values may differ in the last digits between processors (fused
 //! multiply-add, `exp`), so they are compared to 1e-12 relative to the largest of their tensor.
 
-use crate::config::{Training, data};
+use crate::config::Training;
 use crate::error::{Error, FileKind, Malformed};
 use crate::generate;
 use crate::input;
@@ -20,6 +20,7 @@ use crate::side::integer::Integer;
 use crate::side::real::Real;
 use crate::side::secure::Secure;
 use crate::trace::Trace;
+use fixtures::Dataset;
 use ndarray::Array2;
 use reference::fixed::Coins;
 use reference::spec::{Head, ProbePoint, Rounding, SgdSpec, TrainSpec};
@@ -108,8 +109,7 @@ impl Case {
     }
 
     /// The last step.
-    fn run(&self) -> Result<Trace, Error> {
-        let data = data(None)?;
+    fn run(&self, data: &Dataset) -> Result<Trace, Error> {
         let spec = self.training.spec(data.train.inputs())?;
         let start = generate::initial(&spec, SEED)?;
         let mut real = Real::new(spec.clone(), &start)?;
@@ -129,8 +129,8 @@ impl Case {
         Ok(last.expect("a case has steps"))
     }
 
-    fn record(&self) -> Result<Golden, Error> {
-        let Trace { spec, real, tested, .. } = self.run()?;
+    fn record(&self, data: &Dataset) -> Result<Golden, Error> {
+        let Trace { spec, real, tested, .. } = self.run(data)?;
         let (reals, integers) = (real.tensors, tested.tensors);
         let tensors = integers
             .iter()
@@ -183,25 +183,25 @@ fn record(point: &ProbePoint, scale: u32, units: &Array2<i64>, reals: &Array2<f6
     }
 }
 
-/// Runs a case and records it.
+/// Runs a case on `data`, which is MNIST as shipped, and records it.
 ///
 /// # Errors
 /// A side that cannot go on, or a file that cannot be written.
-pub fn generate(case: &Case, dir: &Path) -> Result<(), Error> {
+pub fn generate(case: &Case, data: &Dataset, dir: &Path) -> Result<(), Error> {
     let mut text =
-        serde_json::to_string_pretty(&case.record()?).expect("strings, numbers and lists always have a JSON form");
+        serde_json::to_string_pretty(&case.record(data)?).expect("strings, numbers and lists always have a JSON form");
     text.push('\n');
     output::write(&case.path(dir), text.as_bytes())
 }
 
-/// Runs a case again. `None`: as recorded; otherwise the first tensor and index that changed.
+/// Runs a case on `data` again. `None`: as recorded; otherwise the first tensor and index that changed.
 ///
 /// # Errors
 /// A side that cannot go on, or a record that cannot be read.
-pub fn verify(case: &Case, dir: &Path) -> Result<Option<String>, Error> {
+pub fn verify(case: &Case, data: &Dataset, dir: &Path) -> Result<Option<String>, Error> {
     let path = case.path(dir);
     let recorded = parse(&path, &input::file(&path, MAX_BYTES)?)?;
-    Ok(difference(&recorded, &case.record()?))
+    Ok(difference(&recorded, &case.record(data)?))
 }
 
 /// The first difference between two records, given as the text of their files: the older one, called `path`, and

@@ -1,4 +1,4 @@
-//! What one elementary function of `docs/arithmetic.md` adds to an error, by function and rounding, with the reason.
+//! The errors that the elementary functions of `docs/arithmetic.md` add, by function and rounding, with a reason each.
 
 use crate::encoding;
 use reference::spec::{FixedSpec, Rounding};

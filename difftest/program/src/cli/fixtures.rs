@@ -3,7 +3,7 @@
 use super::{Verdict, print};
 use crate::error::{Error, FlagError};
 use clap::Subcommand;
-use difftest::golden;
+use difftest::{config, golden};
 use std::path::{Path, PathBuf};
 
 /// Flags of `difftest fixtures`.
@@ -40,11 +40,12 @@ fn folder(dir: Option<PathBuf>, action: Action) -> Result<PathBuf, Error> {
 pub fn run(args: Args) -> Result<Verdict, Error> {
     let dir = folder(args.dir, args.action)?;
     let cases = golden::cases();
+    let data = config::data(None)?;
     match args.action {
         Action::Generate => {
             std::fs::create_dir_all(&dir).map_err(Error::file(&dir))?;
             for case in &cases {
-                golden::generate(case, &dir)?;
+                golden::generate(case, &data, &dir)?;
             }
             print(&format!("{} results recorded in {}\n", cases.len(), dir.display()))?;
             Ok(Verdict::Holds)
@@ -52,7 +53,7 @@ pub fn run(args: Args) -> Result<Verdict, Error> {
         Action::Verify => {
             let mut changed = 0;
             for case in &cases {
-                if let Some(difference) = golden::verify(case, &dir)? {
+                if let Some(difference) = golden::verify(case, &data, &dir)? {
                     changed += 1;
                     print(&format!("FAIL {}: {difference}\n", case.name()))?;
                 }
