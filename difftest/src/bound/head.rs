@@ -485,4 +485,14 @@ mod tests {
         assert_eq!(of(&[0.0, 1.0, -2.0]), (1, 0), "S is about 1 either way");
         assert_eq!(of(&[-3.0, -1.0, -2.0]), (1, 0));
     }
+
+    #[test]
+    fn a_reciprocal_of_less_than_a_unit_is_that_of_a_unit_in_fixed_point_and_of_nothing_on_both_sides() {
+        let spec = spec(Head::ReluProb, Rounding::Nearest, 3);
+        let (fixed, real) = (HeadRules::fixed(&spec), HeadRules::real(&spec));
+        let unit = fixed.errors.unit;
+        let (less, none) = (Interval { lo: unit / 4.0, hi: unit / 2.0 }, Interval { lo: -1.0, hi: 0.0 });
+        assert_eq!((fixed.at_least_a_unit(less), real.at_least_a_unit(less)), (Interval::point(unit), less));
+        assert_eq!([&fixed, &real].map(|rules| rules.at_least_a_unit(none)), [Interval::point(unit); 2]);
+    }
 }

@@ -554,4 +554,22 @@ pub(super) mod tests {
         assert_eq!(bounded.ambiguous[0].branch_of(|_| 4.6), Some(1));
         assert_eq!(bounded.ambiguous[0].branch_of(|_| 2.5), None, "between the branches is neither");
     }
+
+    /// Undecided as soon as the fixed-point value may be 0 or less where f64's is above it, or the other way round.
+    #[test]
+    fn a_mask_is_decided_beyond_the_radius_of_its_operand() {
+        let one = |v: f64| Array2::from_elem((1, 1), v);
+        let of = |z: f64, dz: f64| {
+            let masked = if z > 0.0 { 3.0 } else { 0.0 };
+            let found = mask((&one(z), &one(dz)), (&one(3.0), &one(0.25)), &one(masked));
+            (found.radius[[0, 0]], found.ambiguous.len())
+        };
+        assert_eq!(of(1.0, 0.5), (0.25, 0));
+        assert_eq!(of(0.5f64.next_up(), 0.5), (0.25, 0));
+        let (radius, undecided) = of(0.5, 0.5);
+        assert!(radius >= 3.0 && undecided == 1, "it may be 0, and is then masked");
+        let (radius, undecided) = of(-0.4, 0.5);
+        assert!(radius >= 3.25 && undecided == 1, "it may be above 0, and is then not masked");
+        assert_eq!((of(-0.5, 0.5), of(-1.0, 0.5)), ((0.0, 0), (0.0, 0)));
+    }
 }
