@@ -330,4 +330,31 @@ mod tests {
         assert_eq!(median(&[9.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert_eq!((median(&[4.0]), median(&[])), (Some(4.0), None));
     }
+
+    #[test]
+    fn one_success_where_few_are_expected() {
+        // 1 - 0.999^100 of at least one, doubled; 0.9^10 of none is above a half, so its double is no surprise.
+        assert!((binomial(100, 1, 0.001) - (2.0 * (1.0 - 0.999f64.powi(100))).log2()).abs() < 1e-9);
+        assert!((binomial(60, 0, 0.1) - (2.0 * 0.9f64.powi(60)).log2()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn stirlings_error_is_that_of_the_factorial() {
+        for n in 1..60u64 {
+            let x = n as f64;
+            let ln: f64 = (2..=n).map(|i| (i as f64).ln()).sum();
+            let error = ln - 0.5 * (std::f64::consts::TAU * x).ln() - x * x.ln() + x;
+            assert!((stirling_error(n) - error).abs() < 1e-13, "{n}: {:e}", stirling_error(n) - error);
+        }
+    }
+
+    /// 80 of 100 fair coins: the best t is ln 4, and the better of its two neighbours counts.
+    #[test]
+    fn the_more_telling_neighbour_of_the_best_tilt_counts() {
+        let ln = |t: f64| 100.0 * f64::midpoint(1.0, t.exp()).ln() - 80.0 * t;
+        let (below, above) = (ln(0.25f64.exp2()), ln(0.5f64.exp2()));
+        assert!(above < below);
+        let want = 178f64.log2() + above / std::f64::consts::LN_2;
+        assert!((coins((0..100).map(|k| (k < 80, 0.5))) - want).abs() < 1e-9);
+    }
 }

@@ -349,7 +349,7 @@ mod tests {
     use proptest::prelude::*;
     use reference::f64::RealHead;
     use reference::fixed::{Coins, Model};
-    use reference::spec::{FixedSpec, NetworkSpec, Rounding, SgdSpec};
+    use reference::spec::{FixedSpec, NetworkSpec, ProbePoint, Rounding, SgdSpec};
 
     fn spec(head: Head, rounding: Rounding, classes: usize) -> TrainSpec {
         TrainSpec {
@@ -494,5 +494,24 @@ mod tests {
         let (less, none) = (Interval { lo: unit / 4.0, hi: unit / 2.0 }, Interval { lo: -1.0, hi: 0.0 });
         assert_eq!((fixed.at_least_a_unit(less), real.at_least_a_unit(less)), (Interval::point(unit), less));
         assert_eq!([&fixed, &real].map(|rules| rules.at_least_a_unit(none)), [Interval::point(unit); 2]);
+    }
+
+    /// Two logits, the second 2 below: its exponential moves by twice the radius and the function's error, the largest
+    /// is exactly 1.
+    #[test]
+    fn exponentials_are_as_near_as_their_logits() {
+        let spec = spec(Head::Softmax, Rounding::Nearest, 2);
+        let rules = HeadRules::fixed(&spec);
+        let (x, r) = ([0.5, -1.5], 1.0 / 1024.0);
+        let boxes = x.map(|x| Interval::around(x, r));
+        let row = rules.enclose(&boxes, 0, &rules.decide(&x, &boxes)).unwrap();
+        let exp = row.of(&ProbePoint::Head(HeadPoint::Exp));
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
+        let (low, high) = ((-2.0 - 2.0 * r).exp(), (-2.0 + 2.0 * r).exp());
+        let error = rules.errors.exp(high, 2.0 + 2.0 * r);
+        assert_eq!(exp[0], Interval::point(1.0));
+        assert!(near(exp[1].lo, low - error) && near(exp[1].hi, high + error), "{exp:?}");
+        let cut = self::spec(Head::ReluProbCut, Rounding::Nearest, 2);
+        assert_eq!((HeadRules::fixed(&cut).threshold(), rules.threshold()), (0.1, 0.0));
     }
 }

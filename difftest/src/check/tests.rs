@@ -198,6 +198,11 @@ fn a_tensor_that_a_side_lacks_is_a_mismatch() {
     let (summary, failure) = of(|t| drop(t.integer.tensors.remove(&ProbePoint::Logits)));
     assert!(summary.contains("1 mismatch in "), "{summary}");
     assert!(failure.contains("step 0, logits: only the secure side has this tensor"), "{failure}");
+    let (summary, _) = of(|t| {
+        let logits = t.tested.tensors.get_mut(&ProbePoint::Logits).unwrap();
+        (logits[[3, 5]], logits[[4, 5]]) = (logits[[3, 5]] + 1, logits[[4, 5]] - 1);
+    });
+    assert!(summary.contains("2 mismatches in "), "{summary}");
     let (summary, failure) = of(|t| t.refused = Some(Error::Secure(secure::Error::misuse("as planted"))));
     assert!(summary.contains("1 mismatch in ") && failure.contains("step 0: secure side: as planted"), "{failure}");
 }
