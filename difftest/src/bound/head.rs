@@ -511,7 +511,26 @@ mod tests {
         let error = rules.errors.exp(high, 2.0 + 2.0 * r);
         assert_eq!(exp[0], Interval::point(1.0));
         assert!(near(exp[1].lo, low - error) && near(exp[1].hi, high + error), "{exp:?}");
+        // p = e / (1 + e), off by its own exponential's error alone: the other's is 1 without one.
+        let p = |e: f64| e / (1.0 + e);
+        let off = (1.0 - p(low)) * error / (1.0 + low - error);
+        let divided = |q: f64| (q + off) * rules.errors.inverse + rules.errors.truncate;
+        let quotient = row.of(&ProbePoint::Head(HeadPoint::Quotient))[1];
+        assert!(near(quotient.hi, p(high) + off + divided(p(high))), "{quotient:?}");
+        assert!(near(quotient.lo, p(low) - off - divided(p(high))), "{quotient:?}");
         let cut = self::spec(Head::ReluProbCut, Rounding::Nearest, 2);
         assert_eq!((HeadRules::fixed(&cut).threshold(), rules.threshold()), (0.1, 0.0));
+    }
+
+    /// Both ends of a box decide, and the last number that decides is next to the threshold.
+    #[test]
+    fn a_comparison_is_open_where_the_box_reaches_its_threshold() {
+        let rules = HeadRules::fixed(&spec(Head::ReluProbCut, Rounding::Nearest, 2));
+        let decided = |x: f64, lo: f64, hi: f64| rules.decide(&[x], &[Interval { lo, hi }])[0];
+        let (yes, no) = (rules.smallest_yes, rules.largest_no);
+        assert_eq!(decided(0.5, no.next_up(), 0.9), Decision::Yes);
+        assert_eq!(decided(0.5, no, 0.9), Decision::Either);
+        assert_eq!(decided(0.05, 0.0, yes.next_down()), Decision::No);
+        assert_eq!(decided(0.05, 0.0, yes), Decision::Either);
     }
 }

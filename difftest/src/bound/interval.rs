@@ -179,6 +179,13 @@ mod tests {
     }
 
     #[test]
+    fn what_is_negative_becomes_zero() {
+        let relu = |lo, hi| Interval { lo, hi }.relu();
+        assert_eq!([relu(-2.0, -1.0), relu(-1.0, 0.5)], [Interval::ZERO, Interval { lo: 0.0, hi: 0.5 }]);
+        assert_eq!(relu(0.25, 0.5), Interval { lo: 0.25, hi: 0.5 });
+    }
+
+    #[test]
     fn a_sum_is_as_near_as_f64_has_it() {
         let sum = Interval { lo: 0.25, hi: 0.5 } + Interval { lo: 0.125, hi: 1.0 };
         assert_eq!(sum, Interval { lo: 0.375f64.next_down(), hi: 1.5f64.next_up() });

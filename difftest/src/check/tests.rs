@@ -240,6 +240,7 @@ fn a_judge_says_whether_a_check_has_failed_so_far_and_knows_its_tensors() {
     };
     assert_eq!(failed(RIGHT, None).ok(), Some(false));
     assert_eq!(failed(|trace| trace.batch.units[[3, 5]] += 1, None).ok(), Some(true));
+    assert_eq!(failed(|trace| trace.violations.check("logits", 7, 1 << 70, &(0..=1)), None).ok(), Some(true));
     assert_eq!(failed(RIGHT, Some("logits")).ok(), Some(false));
     assert!(failed(RIGHT, Some("no such tensor")).is_err());
 }
@@ -270,4 +271,20 @@ fn every_side_has_its_own_verdict_on_its_training() {
     let left = of(|t| t.violations.check("layer1/forward", 7, 1 << 70, &(0..=1)));
     assert!(left[1].starts_with("integer range (step 0: layer1/forward"), "{left:?}");
     assert_eq!([&left[0], &left[2]], [trains[0], trains[2]]);
+}
+
+/// The statistical bound is judged beside the worst case, for every element that has one.
+#[test]
+fn both_bounds_are_judged_where_there_are_coins() {
+    let summary = |rounding| {
+        let outcomes = Step::of(Head::Softmax, rounding, 2).outcomes();
+        outcomes.into_iter().find(|outcome| outcome.name == "error-bound").unwrap().summary
+    };
+    let both = summary(Rounding::Probabilistic);
+    let (_, statistical) = both.split_once("; 0 of ").expect("the statistical bound is told of");
+    let (elements, _) = statistical.split_once(" outside the statistical one").unwrap();
+    let spec = Step::of(Head::Softmax, Rounding::Probabilistic, 2).config.spec;
+    let inside_head = 16 * (1 + 10 + 1 + 10);
+    assert_eq!(elements.parse::<u64>().unwrap(), comparison::elements(&spec) - inside_head, "{both}");
+    assert!(!summary(Rounding::Nearest).contains("statistical"), "no coins, no chance");
 }
