@@ -357,4 +357,29 @@ mod tests {
         let want = 178f64.log2() + above / std::f64::consts::LN_2;
         assert!((coins((0..100).map(|k| (k < 80, 0.5))) - want).abs() < 1e-9);
     }
+
+    /// Half of all bits are ones, but for one position: always, never, or three times of four.
+    #[test]
+    fn the_most_uneven_bit_is_found_whichever_way_it_leans() {
+        let words = |change: fn(u64, u64) -> u64| {
+            (0..200).map(|k| change(k, if k % 2 == 0 { 0 } else { u64::MAX })).collect::<Vec<u64>>()
+        };
+        let found = |change| {
+            let Balance { words, bit, ones, log2_p } = bit_balance(&words(change));
+            assert_eq!((words, log2_p), (200, (6.0 + binomial(200, ones, 0.5)).min(0.0)));
+            (bit, ones)
+        };
+        assert_eq!(found(|_, w| w | 1 << 5), (5, 200));
+        assert_eq!(found(|_, w| w & !(1 << 6)), (6, 0));
+        assert_eq!(found(|k, w| if k % 4 == 0 { w | 1 << 63 } else { w }), (63, 150));
+        assert_eq!(bit_balance(&[]).log2_p, 0.0);
+    }
+
+    #[test]
+    fn words_that_were_there_before_are_counted_and_weighed() {
+        // Of eight words each pair is equal with probability 2^-64, and there are fewer than 2^5 pairs.
+        let found = repeats(&[1, 2, 3, 1, 4, 5, 2, 1]);
+        assert_eq!((found.words, found.repeated, found.first, found.log2_p), (8, 3, Some((3, 0)), 3.0 * (6.0 - 65.0)));
+        assert_eq!((repeats(&[1, 2]).first, repeats(&[1, 2]).log2_p, repeats(&[]).log2_p), (None, 0.0, 0.0));
+    }
 }
