@@ -572,4 +572,27 @@ pub(super) mod tests {
         assert!(radius >= 3.25 && undecided == 1, "it may be above 0, and is then not masked");
         assert_eq!((of(-0.5, 0.5), of(-1.0, 0.5)), ((0.0, 0), (0.0, 0)));
     }
+
+    /// One logit's box reaches the threshold of its comparison: the row's gradient is that of either outcome, and
+    /// nothing between the two.
+    #[test]
+    fn an_undecided_logit_makes_its_row_ambiguous_and_no_other() {
+        let spec = spec(Head::ReluProbCut, Rounding::Nearest, 1, 0);
+        let (parameters, batch) = inputs(&spec, &mut ChaCha12Rng::seed_from_u64(6));
+        let real = Real::new(spec.clone(), &parameters).unwrap().step(&batch, Tape::default()).unwrap().tensors;
+        let off = (real[&ProbePoint::Logits][[2, 0]] - 0.1).abs();
+        let ambiguous = |radius: f64| {
+            let mut radii = Array2::zeros(real[&ProbePoint::Logits].dim());
+            radii[[2, 0]] = radius;
+            let mut bounds = Bounds::from([(ProbePoint::Logits, certain(radii))]);
+            head((&spec, &Errors::new(spec.rounding, spec.fixed)), &batch.labels, &real, &mut bounds);
+            bounds.remove(&ProbePoint::HeadGradient).unwrap().ambiguous
+        };
+        assert!(ambiguous(off / 2.0).is_empty());
+        let found = ambiguous(off + 0.01);
+        assert_eq!(found.len(), 1);
+        let Ambiguity { elements, jumps, distance, branches } = &found[0];
+        assert!(elements.iter().all(|e| e / 6 == 2) && (elements[0], jumps[0]) == (12, true), "{elements:?} {jumps:?}");
+        assert!((distance - off).abs() < 1e-12 && branches.len() == 2 && branches[0] != branches[1]);
+    }
 }

@@ -333,4 +333,11 @@ mod tests {
         };
         assert_eq!((with(0).word(), with(1).word()), ("PASS", "FAIL"));
     }
+
+    /// 53 / 256 is 6.625 units of 2^-5.
+    #[test]
+    fn a_coarse_format_rounds_pixels_to_the_nearest_unit() {
+        let off = |by: i64| judged(5, |b, _| b.units[[3, 5]] += by).word();
+        assert_eq!([off(-1), off(0), off(1)], ["FAIL", "PASS", "FAIL"]);
+    }
 }
