@@ -340,8 +340,8 @@ mod tests {
         assert_eq!(place(&ProbePoint::Logits, (2, 5)), "logits[2, 5]");
     }
 
-    /// Two elements hang on a comparison of which the first jumps; the second keeps its own verdict where the row fits a
-    /// branch, and neither does where it fits none.
+    /// Two elements hang on a comparison, of which the first jumps; the second keeps its own verdict where the row fits
+    /// a branch, and neither does where it fits none.
     #[test]
     fn what_does_not_jump_is_judged_by_its_own_bound() {
         let of = |second: f64, units: [i64; 2]| {

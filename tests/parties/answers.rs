@@ -119,7 +119,7 @@ fn a_party_that_gets_on_is_waited_for() {
     assert!(engine.is_ok(), "{:?}", engine.err());
 }
 
-/// Whoever is asked how it is, or for a session, and says nothing is not waited for longer than the client has patience.
+/// Whoever is asked how it is, or for a session, and says nothing, is waited for as long as the client has patience.
 #[test]
 fn a_party_that_says_nothing_after_the_handshake_is_given_up() {
     let folder = tempfile::tempdir().unwrap();
