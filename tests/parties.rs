@@ -2,6 +2,7 @@
 //! nobody gets in who should not, and whatever ends one of them ends the session in bounded time with one line that
 //! names it.
 
+mod answers;
 mod campaign;
 #[cfg(target_os = "linux")]
 mod emulated;

@@ -450,4 +450,146 @@ mod tests {
         assert!(advice.profile.iter().all(|e| e.headroom() > 0));
         assert!(text(&advice).contains(&format!("smallest: --fraction-bits {f} --value-bits {k}")));
     }
+
+    /// An answer to change.
+    fn advice() -> Advice {
+        run(&config(Rounding::Nearest), &data()).unwrap()
+    }
+
+    #[test]
+    fn advice_holds_if_a_format_passes_and_every_check_of_the_parties() {
+        let right = advice();
+        let names: Vec<_> = right.confirmed.iter().map(|c| c.name).collect();
+        assert_eq!(names, ["encoding", "bit-exact", "error-bound", "gradient-bound", "range"]);
+        assert!(right.holds());
+        assert!(!Advice { smallest: None, ..right.clone() }.holds());
+        for k in 0..names.len() {
+            let mut wrong = right.clone();
+            wrong.confirmed[k] = Outcome::new(names[k], String::new(), Some("as planted".into()));
+            assert!(!wrong.holds() && text(&wrong).ends_with("as planted\n"), "{}", text(&wrong));
+        }
+    }
+
+    #[test]
+    fn a_profile_is_of_the_whole_training_and_says_what_is_left() {
+        let advice = advice();
+        for e in &advice.profile {
+            assert!(e.real.0 < e.real.1 && e.integer.0 < e.integer.1, "{e:?}");
+            let scale = if e.tensor.ends_with("dW") { 32 } else { 16 };
+            let largest = e.integer.0.abs().max(e.integer.1.abs()) * f64::from(scale).exp2();
+            assert_eq!(e.bits, largest.log2().floor() as u32 + 1, "{e:?}");
+            assert_eq!(e.headroom(), i64::from(e.allowed) - i64::from(e.bits));
+            let near = |a: f64, b: f64| (a - b).abs() < 0.05 * (1.0 + a.abs());
+            assert!(near(e.real.0, e.integer.0) && near(e.real.1, e.integer.1), "{e:?}");
+        }
+        let logits = advice.profile.iter().find(|e| e.tensor == "logits").expect("every tensor has its extent");
+        assert!(logits.real.1 - logits.real.0 > 2.0, "more than that of the first step");
+        assert!(advice.health.iter().all(|h| h.vanishing.is_some()), "of the last step");
+    }
+
+    #[test]
+    fn bits_that_a_tensor_may_have() {
+        let mut spec = config(Rounding::Nearest).spec;
+        spec.sgd.extra_velocity_bits = 3;
+        let units = spec.sgd.units(spec.fixed).unwrap();
+        let of = |point| allowed(&point, &spec, &units);
+        assert_eq!((units.extra, of(ProbePoint::WeightGradient(1))), (3, 48));
+        assert_eq!(of(ProbePoint::WeightVelocity(1)), 61 - units.shift);
+        assert_eq!(of(ProbePoint::BiasVelocity(1)), 61 - units.shift);
+        assert_eq!(of(ProbePoint::Head(HeadPoint::Reciprocal)), 62);
+        assert_eq!(of(ProbePoint::Logits), spec.fixed.value_bits - 1);
+    }
+
+    #[test]
+    fn extremes_are_the_smallest_and_the_largest_of_all_steps() {
+        let mut found = Extremes::<i64>::default();
+        let tensor = |v: [i64; 3]| Tensors::from([(ProbePoint::Logits, ndarray::array![[v[0], v[1], v[2]]])]);
+        for (step, extremes) in [([3, 1, 2], (1, 3)), ([2, -5, 2], (-5, 3)), ([4, 4, 0], (-5, 4))] {
+            found.step(&tensor(step));
+            assert_eq!(found.0[&ProbePoint::Logits], extremes);
+        }
+    }
+
+    #[test]
+    fn the_least_accuracy_is_three_deviations_of_a_difference_below() {
+        let (config, data) = (config(Rounding::Nearest), data());
+        let training = Training { config: &config, data: &data, batches: vec![], real_accuracy: 0.9, trials: vec![] };
+        assert!((training.least_accuracy() - (0.9 - 3.0 * 0.0009f64.sqrt())).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_training_ends_where_the_range_is_left_or_is_judged_at_its_end() {
+        let (config, data) = (config(Rounding::Nearest), data());
+        let batches = Training::batches(&config, &data);
+        let of =
+            |config| Training { config, data: &data, batches: batches.clone(), real_accuracy: 0.9, trials: vec![] };
+        let format = |fraction_bits, value_bits| FixedSpec { fraction_bits, value_bits };
+        let at_rate = |learning_rate| {
+            let mut other = config.clone();
+            other.spec.sgd.learning_rate = learning_rate;
+            other
+        };
+        let (high, low) = (at_rate(50.0), at_rate(1.0 / 1024.0));
+        let (mut training, mut seen) = (of(&high), 0);
+        assert!(!training.trial(format(16, 21), |_| seen += 1).unwrap());
+        let left = &training.trials[0];
+        let step = left.failure.as_deref().and_then(|f| f.strip_prefix("step ")?.split(':').next()?.parse().ok());
+        assert_eq!((step, left.accuracy), (Some(left.steps - 1), None), "{left:?}");
+        assert!(seen == left.steps && seen < config.steps);
+        let mut training = of(&config);
+        assert!(!training.trial(format(60, 62), |_| ()).unwrap() && training.trials[0].steps == 0, "no such format");
+        assert!(training.trial(format(16, 32), |_| ()).unwrap());
+        assert_eq!(training.trials[1].steps, config.steps);
+        // A single step at a rate that moves nothing: too few to be judged by themselves, but far below f64.
+        let mut training = of(&low);
+        training.batches.truncate(1);
+        assert!(!training.trial(format(16, 32), |_| ()).unwrap());
+        let failure = training.trials[0].failure.as_deref().unwrap();
+        assert!(failure.starts_with("accuracy ") && failure.contains(" % is below 81.00 %"), "{failure}");
+    }
+
+    #[test]
+    fn the_text_says_what_was_found() {
+        let mut advice = advice();
+        advice.health = vec![health::Layer {
+            layer: 1,
+            dead: Some((1, 8)),
+            vanishing: Some(0.25),
+            stuck: Some(0.5),
+            stuck_up_to: 3,
+        }];
+        let all = text(&advice);
+        assert!(all.starts_with("range profile at f = 16, K = 32, 60 steps\ntensor "), "{all}");
+        assert!(advice.profile.iter().all(|e| all.contains(&format!("\n{} ", e.tensor))), "{all}");
+        assert!(all.contains("\nbits: of the largest magnitude in units; allowed: "), "{all}");
+        let layer = "\nlast step\n  layer 1: 1 of 8 units dead, 25.0 % of the updates vanish, 50.0 % of the velocities \
+                     stuck (up to 3 units): ";
+        assert!(all.contains(layer), "{all}");
+        let hint = "--velocity-bits 8";
+        assert!(all.contains(hint));
+        advice.spec.sgd.extra_velocity_bits = 8;
+        assert!(!text(&advice).contains(hint));
+        advice.spec.sgd.extra_velocity_bits = 0;
+        for stuck in [None, Some(0.0)] {
+            advice.health[0].stuck = stuck;
+            assert!(!text(&advice).contains(hint));
+        }
+    }
+
+    #[test]
+    fn one_bit_fewer_fails_or_was_not_tried() {
+        let mut advice = advice();
+        let trial = |fraction_bits, value_bits, failure: Option<&str>| Trial {
+            fixed: FixedSpec { fraction_bits, value_bits },
+            steps: 7,
+            accuracy: None,
+            failure: failure.map(str::to_owned),
+        };
+        advice.smallest = Some(FixedSpec { fraction_bits: 8, value_bits: 20 });
+        advice.trials = vec![trial(9, 31, Some("other")), trial(8, 19, None), trial(7, 32, Some("too coarse"))];
+        let all = text(&advice);
+        assert!(all.contains("  fraction bits 8: one bit fewer fails (too coarse)\n"), "{all}");
+        assert!(all.contains("  value bits 20: is the least that the arithmetic takes\n"), "{all}");
+        assert!(all.contains("  f = 8, K = 19    stopped at step 7    passes\n"), "{all}");
+    }
 }

@@ -259,11 +259,11 @@ fn changed(was: &Record, is: &Record) -> Option<String> {
         return Some(format!("{name}{} to {}: the integers changed", index(block * BLOCK), index(last)));
     }
     let number = |s: &String| s.parse::<f64>().unwrap_or(f64::NAN);
-    // Infinities agree with themselves, a NaN with nothing.
-    let near = |a: f64, b: f64, scale: f64| a == b || (a - b).abs() <= F64_TOLERANCE * scale;
+    // Infinities agree with themselves and are no measure for other values; a NaN agrees with nothing.
+    let near = |a: f64, b: f64, scale: f64| a == b || scale.is_finite() && (a - b).abs() <= F64_TOLERANCE * scale;
     if let (Some(a), Some(b)) = (&was.reals, &is.reals) {
         let (a, b): (Vec<_>, Vec<_>) = (a.iter().map(number).collect(), b.iter().map(number).collect());
-        let scale = a.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        let scale = a.iter().filter(|v| v.is_finite()).fold(0.0f64, |m, v| m.max(v.abs()));
         if let Some(at) = a.iter().zip(&b).position(|(&a, &b)| !near(a, b, scale)) {
             return Some(format!("{name}{}: real {} was {}", index(at), digits(b[at]), digits(a[at])));
         }
@@ -334,6 +334,109 @@ mod tests {
     fn seventeen_digits_bring_every_f64_back() {
         for v in [0.1, -1.0 / 3.0, 5e-324, f64::MAX, 0.0] {
             assert_eq!(digits(v).parse::<f64>().unwrap(), v);
+        }
+    }
+
+    /// Of a tensor of 50 x 30 integers and one of 2 x 2.
+    fn recorded() -> Golden {
+        golden(array![[1, -6], [3, 4]], Array2::from_shape_fn((50, 30), |(i, j)| (i * j) as i64))
+    }
+
+    #[test]
+    fn another_run_or_another_form_of_a_tensor_is_no_agreement() {
+        let changed = |change: fn(&mut Golden)| {
+            let mut now = recorded();
+            change(&mut now);
+            difference(&recorded(), &now).expect("a change is noticed")
+        };
+        let another: [fn(&mut Golden); 3] = [|g| g.config.epsilon *= 2.0, |g| g.seed += 1, |g| g.steps += 1];
+        for change in another {
+            assert_eq!(changed(change), "the configuration is another one");
+        }
+        assert_eq!(changed(|g| g.tensors.truncate(1)), "the tensors are logits; they were logits, layer1/dW");
+        let text = "logits is 4x1 at scale 16; it was 2x2 at scale 16";
+        assert_eq!(changed(|g| (g.tensors[0].rows, g.tensors[0].columns) = (4, 1)), text);
+        let text = "logits is 2x2 at scale 17; it was 2x2 at scale 16";
+        assert_eq!(changed(|g| g.tensors[0].scale = 17), text);
+        for drop in [
+            |r: &mut Record| r.integers = None,
+            |r: &mut Record| r.reals = None,
+            |r: &mut Record| {
+                r.sha256.pop();
+            },
+        ] {
+            let mut now = recorded();
+            drop(&mut now.tensors[0]);
+            let text = difference(&recorded(), &now).expect("something is missing");
+            assert!(text.starts_with("logits is kept as ") && text.ends_with("it was (Some(4), Some(4), 1)"), "{text}");
+        }
+        let text = changed(|g| g.tensors[1].sha256[0].clear());
+        assert_eq!(text, "layer1/dW[0, 0] to [34, 3]: the integers changed");
+        let full = |n| record(&ProbePoint::Logits, 16, &Array2::zeros((1, n)), &Array2::zeros((1, n))).integers;
+        assert!(full(IN_FULL).is_some() && full(IN_FULL + 1).is_none());
+    }
+
+    /// Relative to the largest finite magnitude of the tensor, which here is 2, of a negative number.
+    #[test]
+    fn real_values_agree_to_the_tolerance_and_an_infinity_with_itself_alone() {
+        let of = |reals: [f64; 4], now: [f64; 4]| {
+            let (mut was, mut is) = (recorded(), recorded());
+            was.tensors[0].reals = Some(reals.map(digits).to_vec());
+            is.tensors[0].reals = Some(now.map(digits).to_vec());
+            difference(&was, &is)
+        };
+        let was = [1.0 / 3.0, -2.0, 1.0, 4.0 / 3.0];
+        assert_eq!(of(was, was), None);
+        let nearly = |off: f64| [was[0], was[1], was[2] + off, was[3]];
+        assert_eq!(of(was, nearly(1.9e-12)), None);
+        assert_eq!(of(was, nearly(-1.9e-12)), None);
+        assert!(of(was, nearly(2.1e-12)).is_some_and(|text| text.starts_with("logits[1, 0]: real 1.0000000000021")));
+        let infinite = |v: f64| [f64::INFINITY, was[1], was[2], v];
+        assert_eq!(of(infinite(1.0), infinite(1.0)), None);
+        assert!(of(infinite(1.0), infinite(1.5)).is_some(), "an infinity is no measure for the others");
+        assert!(of(infinite(1.0), [5.0, was[1], was[2], 1.0]).is_some(), "a number is not infinite");
+        assert!(of(was, nearly(f64::NAN)).is_some() && of(nearly(f64::NAN), nearly(f64::NAN)).is_some());
+    }
+
+    #[test]
+    fn sums_agree_relative_to_the_sum_of_magnitudes() {
+        let of = |was: [f64; 2], now: [f64; 2]| {
+            let (mut a, mut b) = (recorded(), recorded());
+            (a.tensors[1].sums, b.tensors[1].sums) = (was.map(digits), now.map(digits));
+            difference(&a, &b)
+        };
+        assert_eq!(of([-1.0, 8.0], [-1.0 + 7e-12, 8.0]), None);
+        let off = |what: &str| format!("layer1/dW: the {what} of its real values is ");
+        assert!(of([-1.0, 8.0], [-1.0 + 9e-12, 8.0]).is_some_and(|text| text.starts_with(&off("sum"))));
+        assert!(of([-1.0, 8.0], [-1.0, 8.0 + 9e-12]).is_some_and(|text| text.starts_with(&off("sum of magnitudes"))));
+        let infinite = f64::INFINITY;
+        assert_eq!(of([infinite; 2], [infinite; 2]), None);
+        assert!(of([infinite; 2], [1.0, infinite]).is_some() && of([infinite; 2], [infinite, 1.0]).is_some());
+    }
+
+    #[test]
+    fn a_record_is_written_and_verified_and_so_are_those_that_are_shipped() {
+        let folder = tempfile::tempdir().unwrap();
+        let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/golden");
+        for rounding in Rounding::ALL {
+            let case = cases().into_iter().find(|c| c.training.rounding == rounding).unwrap();
+            generate(&case, folder.path()).unwrap();
+            assert_eq!(verify(&case, folder.path()).unwrap(), None);
+            assert_eq!(verify(&case, &shipped).unwrap(), None);
+            let path = case.path(folder.path());
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert!(text.ends_with("}\n"));
+            let mut other = parse(&path, &text).unwrap();
+            let logits = other.tensors.iter_mut().find(|t| t.tensor == "logits").unwrap();
+            logits.integers.as_mut().unwrap()[11] += 1;
+            let other = serde_json::to_string(&other).unwrap();
+            let found = difference_of_texts(&path, &other, &text).unwrap().unwrap();
+            assert!(found.starts_with("logits[1, 1]: integer "), "{found}");
+            std::fs::write(&path, &other).unwrap();
+            assert_eq!(verify(&case, folder.path()).unwrap(), Some(found));
+            let newer = text.replacen("\"schema\": 1", "\"schema\": 2", 1);
+            let error = difference_of_texts(&path, &newer, &text).unwrap_err().to_string();
+            assert!(error.contains("schema 2; this program reads 1"), "{error}");
         }
     }
 }

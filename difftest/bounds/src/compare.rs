@@ -339,4 +339,35 @@ mod tests {
         assert_eq!(first_difference(&array![[1, 2]], &array![[1], [2]]), Some(((0, 0), 2, 2)));
         assert_eq!(place(&ProbePoint::Logits, (2, 5)), "logits[2, 5]");
     }
+
+    /// Two elements hang on a comparison, of which the first jumps; the second keeps its own verdict where the row fits
+    /// a branch, and neither does where it fits none.
+    #[test]
+    fn what_does_not_jump_is_judged_by_its_own_bound() {
+        let of = |second: f64, units: [i64; 2]| {
+            let branch = Branch(vec![Interval::point(8.0), Interval { lo: -9.0, hi: 9.0 }]);
+            let ambiguous = vec![Ambiguity {
+                elements: vec![0, 1],
+                jumps: vec![true, false],
+                distance: 0.25,
+                branches: vec![branch],
+            }];
+            let bounded = Bounded { radius: array![[9.0, 0.5]], ambiguous };
+            tensor(1, &array![[0.0, second]], &array![[units[0], units[1]]], 0, &bounded)
+        };
+        let within = of(1.5, [8, 1]);
+        assert_eq!((within.ambiguous, within.outside), (1, 0));
+        let outside = of(1.6, [8, 1]);
+        assert_eq!(
+            (outside.ambiguous, outside.outside, outside.first_outside.map(|f| f.1.index)),
+            (1, 1, Some((0, 1)))
+        );
+        let neither = of(3.0, [7, 1]);
+        assert_eq!((neither.ambiguous, neither.outside, neither.max_error), (0, 2, 7.0));
+        let below = of(3.0, [-7, 1]).first_outside.expect("it fits no branch").1;
+        assert_eq!((below.error, below.bound), (7.0, 9.0));
+        let mut both = of(1.5, [8, 1]);
+        both.merge(of(1.5, [8, 1]));
+        assert_eq!((both.elements, both.ambiguous), (4, 2));
+    }
 }

@@ -167,4 +167,13 @@ mod tests {
         let low = Encoding { coded: 0.1 - 2f64.powi(-17), ..epsilon(&spec) };
         assert!(!low.kept(), "epsilon is never rounded down");
     }
+
+    #[test]
+    fn what_is_promised_of_epsilon_and_log2_e() {
+        for f in [8, 13, 16] {
+            let [_, _, epsilon, log2_e] = all(&spec(0.5, 0.9, 16, 0.1, f)).unwrap();
+            assert_eq!((epsilon.below, epsilon.above), (0.0, 2f64.powi(-(f as i32))));
+            assert_eq!((log2_e.below, log2_e.above), (2f64.powi(f as i32 - 32), 2f64.powi(f as i32 - 32)));
+        }
+    }
 }

@@ -350,7 +350,7 @@ mod tests {
     use proptest::prelude::*;
     use reference::f64::RealHead;
     use reference::fixed::{Coins, Model};
-    use reference::spec::{FixedSpec, NetworkSpec, Rounding, SgdSpec};
+    use reference::spec::{FixedSpec, NetworkSpec, ProbePoint, Rounding, SgdSpec};
 
     fn spec(head: Head, rounding: Rounding, classes: usize) -> TrainSpec {
         TrainSpec {
@@ -485,5 +485,53 @@ mod tests {
         assert_eq!(of(&[0.0, -1.0, -2.0]), (2, 2), "S is zero or at least a unit");
         assert_eq!(of(&[0.0, 1.0, -2.0]), (1, 0), "S is about 1 either way");
         assert_eq!(of(&[-3.0, -1.0, -2.0]), (1, 0));
+    }
+
+    #[test]
+    fn a_reciprocal_of_less_than_a_unit_is_that_of_a_unit_in_fixed_point_and_of_nothing_on_both_sides() {
+        let spec = spec(Head::ReluProb, Rounding::Nearest, 3);
+        let (fixed, real) = (HeadRules::fixed(&spec), HeadRules::real(&spec));
+        let unit = fixed.errors.unit;
+        let (less, none) = (Interval { lo: unit / 4.0, hi: unit / 2.0 }, Interval { lo: -1.0, hi: 0.0 });
+        assert_eq!((fixed.at_least_a_unit(less), real.at_least_a_unit(less)), (Interval::point(unit), less));
+        assert_eq!([&fixed, &real].map(|rules| rules.at_least_a_unit(none)), [Interval::point(unit); 2]);
+    }
+
+    /// Two logits, the second 2 below: its exponential moves by twice the radius and the function's error, the largest
+    /// is exactly 1.
+    #[test]
+    fn exponentials_are_as_near_as_their_logits() {
+        let spec = spec(Head::Softmax, Rounding::Nearest, 2);
+        let rules = HeadRules::fixed(&spec);
+        let (x, r) = ([0.5, -1.5], 1.0 / 1024.0);
+        let boxes = x.map(|x| Interval::around(x, r));
+        let row = rules.enclose(&boxes, 0, &rules.decide(&x, &boxes)).unwrap();
+        let exp = row.of(&ProbePoint::Head(HeadPoint::Exp));
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
+        let (low, high) = ((-2.0 - 2.0 * r).exp(), (-2.0 + 2.0 * r).exp());
+        let error = rules.errors.exp(high, 2.0 + 2.0 * r);
+        assert_eq!(exp[0], Interval::point(1.0));
+        assert!(near(exp[1].lo, low - error) && near(exp[1].hi, high + error), "{exp:?}");
+        // p = e / (1 + e), off by its own exponential's error alone: the other's is 1 without one.
+        let p = |e: f64| e / (1.0 + e);
+        let off = (1.0 - p(low)) * error / (1.0 + low - error);
+        let divided = |q: f64| (q + off) * rules.errors.inverse + rules.errors.truncate;
+        let quotient = row.of(&ProbePoint::Head(HeadPoint::Quotient))[1];
+        assert!(near(quotient.hi, p(high) + off + divided(p(high))), "{quotient:?}");
+        assert!(near(quotient.lo, p(low) - off - divided(p(high))), "{quotient:?}");
+        let cut = self::spec(Head::ReluProbCut, Rounding::Nearest, 2);
+        assert_eq!((HeadRules::fixed(&cut).threshold(), rules.threshold()), (0.1, 0.0));
+    }
+
+    /// Both ends of a box decide, and the last number that decides is next to the threshold.
+    #[test]
+    fn a_comparison_is_open_where_the_box_reaches_its_threshold() {
+        let rules = HeadRules::fixed(&spec(Head::ReluProbCut, Rounding::Nearest, 2));
+        let decided = |x: f64, lo: f64, hi: f64| rules.decide(&[x], &[Interval { lo, hi }])[0];
+        let (yes, no) = (rules.smallest_yes, rules.largest_no);
+        assert_eq!(decided(0.5, no.next_up(), 0.9), Decision::Yes);
+        assert_eq!(decided(0.5, no, 0.9), Decision::Either);
+        assert_eq!(decided(0.05, 0.0, yes.next_down()), Decision::No);
+        assert_eq!(decided(0.05, 0.0, yes), Decision::Either);
     }
 }

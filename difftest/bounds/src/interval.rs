@@ -177,4 +177,20 @@ mod tests {
         assert_eq!(Interval::point(0.0).exp(), Interval::point(1.0));
         assert_eq!(Interval::around(3.0, 0.0), Interval::point(3.0));
     }
+
+    #[test]
+    fn what_is_negative_becomes_zero() {
+        let relu = |lo, hi| Interval { lo, hi }.relu();
+        assert_eq!([relu(-2.0, -1.0), relu(-1.0, 0.5)], [Interval::ZERO, Interval { lo: 0.0, hi: 0.5 }]);
+        assert_eq!(relu(0.25, 0.5), Interval { lo: 0.25, hi: 0.5 });
+    }
+
+    #[test]
+    fn a_sum_is_as_near_as_f64_has_it() {
+        let sum = Interval { lo: 0.25, hi: 0.5 } + Interval { lo: 0.125, hi: 1.0 };
+        assert_eq!(sum, Interval { lo: 0.375f64.next_down(), hi: 1.5f64.next_up() });
+        let tiny = f64::from_bits(1);
+        assert_eq!((Interval { lo: 0.0, hi: tiny } + Interval { lo: 0.0, hi: tiny }).lo, 0.0);
+        assert_eq!((Interval { lo: -1.0, hi: 1.0 } + Interval::point(0.5)).lo, (-0.5f64).next_down());
+    }
 }

@@ -551,4 +551,45 @@ pub(crate) mod tests {
         assert_eq!(bounded.ambiguous[0].branch_of(|_| 4.6), Some(1));
         assert_eq!(bounded.ambiguous[0].branch_of(|_| 2.5), None, "between the branches is neither");
     }
+
+    /// Undecided as soon as the fixed-point value may be 0 or less where f64's is above it, or the other way round.
+    #[test]
+    fn a_mask_is_decided_beyond_the_radius_of_its_operand() {
+        let one = |v: f64| Array2::from_elem((1, 1), v);
+        let of = |z: f64, dz: f64| {
+            let masked = if z > 0.0 { 3.0 } else { 0.0 };
+            let found = mask((&one(z), &one(dz)), (&one(3.0), &one(0.25)), &one(masked));
+            (found.radius[[0, 0]], found.ambiguous.len())
+        };
+        assert_eq!(of(1.0, 0.5), (0.25, 0));
+        assert_eq!(of(0.5f64.next_up(), 0.5), (0.25, 0));
+        let (radius, undecided) = of(0.5, 0.5);
+        assert!(radius >= 3.0 && undecided == 1, "it may be 0, and is then masked");
+        let (radius, undecided) = of(-0.4, 0.5);
+        assert!(radius >= 3.25 && undecided == 1, "it may be above 0, and is then not masked");
+        assert_eq!((of(-0.5, 0.5), of(-1.0, 0.5)), ((0.0, 0), (0.0, 0)));
+    }
+
+    /// One logit's box reaches the threshold of its comparison: the row's gradient is that of either outcome, and
+    /// nothing between the two.
+    #[test]
+    fn an_undecided_logit_makes_its_row_ambiguous_and_no_other() {
+        let spec = spec(Head::ReluProbCut, Rounding::Nearest, 1, 0);
+        let (parameters, batch) = inputs(&spec, &mut ChaCha12Rng::seed_from_u64(6));
+        let real = Real::new(spec.clone(), &parameters).unwrap().step(&batch, Tape::default()).unwrap().tensors;
+        let off = (real[&ProbePoint::Logits][[2, 0]] - 0.1).abs();
+        let ambiguous = |radius: f64| {
+            let mut radii = Array2::zeros(real[&ProbePoint::Logits].dim());
+            radii[[2, 0]] = radius;
+            let mut bounds = Bounds::from([(ProbePoint::Logits, certain(radii))]);
+            head((&spec, &Errors::new(spec.rounding, spec.fixed)), &batch.labels, &real, &mut bounds);
+            bounds.remove(&ProbePoint::HeadGradient).unwrap().ambiguous
+        };
+        assert!(ambiguous(off / 2.0).is_empty());
+        let found = ambiguous(off + 0.01);
+        assert_eq!(found.len(), 1);
+        let Ambiguity { elements, jumps, distance, branches } = &found[0];
+        assert!(elements.iter().all(|e| e / 6 == 2) && (elements[0], jumps[0]) == (12, true), "{elements:?} {jumps:?}");
+        assert!((distance - off).abs() < 1e-12 && branches.len() == 2 && branches[0] != branches[1]);
+    }
 }

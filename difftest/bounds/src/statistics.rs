@@ -330,4 +330,56 @@ mod tests {
         assert_eq!(median(&[9.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert_eq!((median(&[4.0]), median(&[])), (Some(4.0), None));
     }
+
+    #[test]
+    fn one_success_where_few_are_expected() {
+        // 1 - 0.999^100 of at least one, doubled; 0.9^10 of none is above a half, so its double is no surprise.
+        assert!((binomial(100, 1, 0.001) - (2.0 * (1.0 - 0.999f64.powi(100))).log2()).abs() < 1e-9);
+        assert!((binomial(60, 0, 0.1) - (2.0 * 0.9f64.powi(60)).log2()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn stirlings_error_is_that_of_the_factorial() {
+        for n in 1..60u64 {
+            let x = n as f64;
+            let ln: f64 = (2..=n).map(|i| (i as f64).ln()).sum();
+            let error = ln - 0.5 * (std::f64::consts::TAU * x).ln() - x * x.ln() + x;
+            assert!((stirling_error(n) - error).abs() < 1e-13, "{n}: {:e}", stirling_error(n) - error);
+        }
+    }
+
+    /// 80 of 100 fair coins: the best t is ln 4, and the better of its two neighbours counts.
+    #[test]
+    fn the_more_telling_neighbour_of_the_best_tilt_counts() {
+        let ln = |t: f64| 100.0 * f64::midpoint(1.0, t.exp()).ln() - 80.0 * t;
+        let (below, above) = (ln(0.25f64.exp2()), ln(0.5f64.exp2()));
+        assert!(above < below);
+        let want = 178f64.log2() + above / std::f64::consts::LN_2;
+        assert!((coins((0..100).map(|k| (k < 80, 0.5))) - want).abs() < 1e-9);
+    }
+
+    /// Half of all bits are ones, but for one position: always, never, or three times of four.
+    #[test]
+    fn the_most_uneven_bit_is_found_whichever_way_it_leans() {
+        let words = |change: fn(u64, u64) -> u64| {
+            (0..200).map(|k| change(k, if k % 2 == 0 { 0 } else { u64::MAX })).collect::<Vec<u64>>()
+        };
+        let found = |change| {
+            let Balance { words, bit, ones, log2_p } = bit_balance(&words(change));
+            assert_eq!((words, log2_p), (200, (6.0 + binomial(200, ones, 0.5)).min(0.0)));
+            (bit, ones)
+        };
+        assert_eq!(found(|_, w| w | 1 << 5), (5, 200));
+        assert_eq!(found(|_, w| w & !(1 << 6)), (6, 0));
+        assert_eq!(found(|k, w| if k % 4 == 0 { w | 1 << 63 } else { w }), (63, 150));
+        assert_eq!(bit_balance(&[]).log2_p, 0.0);
+    }
+
+    #[test]
+    fn words_that_were_there_before_are_counted_and_weighed() {
+        // Of eight words each pair is equal with probability 2^-64, and there are fewer than 2^5 pairs.
+        let found = repeats(&[1, 2, 3, 1, 4, 5, 2, 1]);
+        assert_eq!((found.words, found.repeated, found.first, found.log2_p), (8, 3, Some((3, 0)), 3.0 * (6.0 - 65.0)));
+        assert_eq!((repeats(&[1, 2]).first, repeats(&[1, 2]).log2_p, repeats(&[]).log2_p), (None, 0.0, 0.0));
+    }
 }

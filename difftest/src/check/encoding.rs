@@ -320,4 +320,24 @@ mod tests {
         let failure = judged(4, |b, _| b.units[[3, 5]] += 1).failure.expect("a unit is too much");
         assert!(failure.contains("row 3, pixel 5"), "{failure}");
     }
+
+    /// Glorot's limit, and half a unit for the rounding.
+    #[test]
+    fn a_weight_may_be_the_rounded_limit_and_no_unit_more() {
+        let with = |more: i64| {
+            judged(16, |_, p| {
+                let weights = &mut p.layers[0].weights;
+                let limit = (6.0 / (weights.nrows() + weights.ncols()) as f64).sqrt() * 65536.0;
+                weights[[3, 2]] = -(limit.round() as i64 + more);
+            })
+        };
+        assert_eq!((with(0).word(), with(1).word()), ("PASS", "FAIL"));
+    }
+
+    /// 53 / 256 is 6.625 units of 2^-5.
+    #[test]
+    fn a_coarse_format_rounds_pixels_to_the_nearest_unit() {
+        let off = |by: i64| judged(5, |b, _| b.units[[3, 5]] += by).word();
+        assert_eq!([off(-1), off(0), off(1)], ["FAIL", "PASS", "FAIL"]);
+    }
 }

@@ -202,4 +202,14 @@ mod tests {
         let text = failure(&[(late, compared(9, 0, None))], &[(early, compared(9, 0, Some(1)))]);
         assert!(text.contains("step 1") && text.contains("statistical bound"), "{text}");
     }
+
+    #[test]
+    fn the_statistical_bound_is_told_of_where_there_is_one() {
+        let config = Config { only_probe: Some("logits".into()), ..small(Head::Softmax, Rounding::Probabilistic) };
+        let worst = [(ProbePoint::Logits, compared(8, 0, None))];
+        let summary = |statistical: &[_]| outcome(&config, 1, &worst, statistical).summary;
+        assert!(!summary(&[]).contains("statistical"));
+        let one = summary(&[(ProbePoint::Logits, compared(8, 0, None))]);
+        assert!(one.contains("; 0 of 8 outside the statistical one (by chance: 2^-40 a run)"), "{one}");
+    }
 }

@@ -79,5 +79,6 @@ mod tests {
         assert_eq!(of(300, 0..=200), ", 1.500 times its limit");
         assert_eq!(of(-300, -200..=199), ", 1.500 times its limit");
         assert_eq!(of(-3, 0..=200), "");
+        assert_eq!(of(3, -200..=0), "");
     }
 }

@@ -1,9 +1,12 @@
 //! Every check of single steps passes an ordinary step, whatever the head, rounding and depth; every check of a run has
 //! a test in which it passes and one in which it fails on a mistake that it is there for.
 
+use super::divergence::{Divergence, Ending};
 use super::judge::{self, Judge};
-use super::{Outcome, comparison};
+use super::{Check, Outcome, comparison};
+use crate::chance::Chance;
 use crate::config::{Config, Training, small};
+use crate::error::Error;
 use crate::experiment::rounding::tests as rounding_of;
 use crate::experiment::transcript::tests as transcript_of;
 use crate::run::lockstep::Lockstep;
@@ -174,4 +177,114 @@ fn every_head_has_its_tests() {
     for heads in [one_layer::HEADS, two_layers::HEADS, three_layers::HEADS] {
         assert_eq!(heads, Head::ALL);
     }
+}
+
+/// A tensor that one side lacks, and coins that the integer side refuses, are what bit-exact is there for.
+#[test]
+fn a_tensor_that_a_side_lacks_is_a_mismatch() {
+    let of = |mistake: fn(&mut Trace)| {
+        let mut step = Step::of(Head::Softmax, Rounding::Nearest, 2);
+        mistake(&mut step.trace);
+        let mut check = Box::new(crate::check::bit_exact::BitExact::new(&step.config));
+        check.see(&step.trace, None);
+        let failed = check.failed();
+        let outcome = check.finish();
+        assert_eq!(failed, outcome.word() == "FAIL");
+        (outcome.summary, outcome.failure.unwrap_or_default())
+    };
+    let (summary, failure) = of(|t| drop(t.tested.tensors.remove(&ProbePoint::Logits)));
+    assert!(summary.contains("1 mismatch in ") && summary.ends_with(" of 1 step"), "{summary}");
+    assert!(failure.contains("step 0, logits: only the integer side has this tensor"), "{failure}");
+    let (summary, failure) = of(|t| drop(t.integer.tensors.remove(&ProbePoint::Logits)));
+    assert!(summary.contains("1 mismatch in "), "{summary}");
+    assert!(failure.contains("step 0, logits: only the secure side has this tensor"), "{failure}");
+    let (summary, _) = of(|t| {
+        let logits = t.tested.tensors.get_mut(&ProbePoint::Logits).unwrap();
+        (logits[[3, 5]], logits[[4, 5]]) = (logits[[3, 5]] + 1, logits[[4, 5]] - 1);
+    });
+    assert!(summary.contains("2 mismatches in "), "{summary}");
+    let (summary, failure) = of(|t| t.refused = Some(Error::Secure(secure::Error::misuse("as planted"))));
+    assert!(summary.contains("1 mismatch in ") && failure.contains("step 0: secure side: as planted"), "{failure}");
+}
+
+/// The bounds are theorems about arithmetic that stays in range: no step is judged from the first that leaves it on.
+#[test]
+fn no_bound_is_judged_once_the_range_was_left() {
+    let outcomes = lockstep(50.0, 30);
+    let bound = outcomes.iter().find(|outcome| outcome.name == "error-bound").unwrap();
+    let (_, from) = bound.summary.split_once("; not judged from step ").expect("the range is left");
+    let first: usize = from.split(' ').next().unwrap().parse().unwrap();
+    assert!(first > 0 && first < 29, "{}", bound.summary);
+    let steps = crate::count::counted(first, "step");
+    assert!(bound.summary.contains(&format!(" of {steps} outside")), "{}", bound.summary);
+}
+
+/// One violation is enough, and a step without bounds is open and does not pass.
+#[test]
+fn a_single_violation_leaves_the_step_without_bounds() {
+    let outcome = of_step("error-bound", |trace| trace.violations.check("layer1/forward", 7, 1 << 70, &(0..=1)));
+    assert_eq!(outcome.word(), "OPEN", "{outcome:?}");
+    assert!(outcome.summary.contains("; not judged from step 0 on, where the range was left"), "{outcome:?}");
+}
+
+#[test]
+fn a_judge_says_whether_a_check_has_failed_so_far_and_knows_its_tensors() {
+    let failed = |mistake: fn(&mut Trace), probe: Option<&str>| {
+        let mut step = Step::of(Head::Softmax, Rounding::Nearest, 2);
+        mistake(&mut step.trace);
+        step.config.only_probe = probe.map(str::to_owned);
+        let checks = judge::all(&step.config, Some(&step.split)).unwrap();
+        let mut judge = Judge::new(&step.config, checks, comparison::elements(&step.config.spec));
+        assert!(!judge.failed(), "nothing was seen");
+        judge.see(&step.trace).map(|_| judge.failed())
+    };
+    assert_eq!(failed(RIGHT, None).ok(), Some(false));
+    assert_eq!(failed(|trace| trace.batch.units[[3, 5]] += 1, None).ok(), Some(true));
+    assert_eq!(failed(|trace| trace.violations.check("logits", 7, 1 << 70, &(0..=1)), None).ok(), Some(true));
+    assert_eq!(failed(RIGHT, Some("logits")).ok(), Some(false));
+    assert!(failed(RIGHT, Some("no such tensor")).is_err());
+}
+
+/// Each side by its own tensors; a violation is the integer side's.
+#[test]
+fn every_side_has_its_own_verdict_on_its_training() {
+    let of = |mistake: fn(&mut Trace)| {
+        let mut step = Step::of(Head::Softmax, Rounding::Nearest, 2);
+        mistake(&mut step.trace);
+        let mut seen = Divergence::new(["real", "integer", "secure"], &step.config.spec);
+        seen.see(&step.trace);
+        let chance = Chance::balanced(10, 1000);
+        let all = seen.verdicts(&Ending { accuracy: [0.9; 3], chance, steps: 1000, epoch: 1 });
+        all.into_iter().map(|(side, verdict)| format!("{side} {verdict}")).collect::<Vec<_>>()
+    };
+    let trains = ["real trains", "integer trains", "secure trains"];
+    assert_eq!(of(RIGHT), trains);
+    let with = |k: usize, verdict: &str| {
+        let mut all = trains.map(str::to_owned);
+        all[k] = format!("{} {verdict}", trains[k].split(' ').next().unwrap());
+        all
+    };
+    let grows = "grows (step 0: logits[3, 5] = 65536.0)";
+    assert_eq!(of(|t| t.real.tensors.get_mut(&ProbePoint::Logits).unwrap()[[3, 5]] = 65536.0), with(0, grows));
+    assert_eq!(of(|t| t.integer.tensors.get_mut(&ProbePoint::Logits).unwrap()[[3, 5]] = 1 << 32), with(1, grows));
+    assert_eq!(of(|t| t.tested.tensors.get_mut(&ProbePoint::Logits).unwrap()[[3, 5]] = 1 << 32), with(2, grows));
+    let left = of(|t| t.violations.check("layer1/forward", 7, 1 << 70, &(0..=1)));
+    assert!(left[1].starts_with("integer range (step 0: layer1/forward"), "{left:?}");
+    assert_eq!([&left[0], &left[2]], [trains[0], trains[2]]);
+}
+
+/// The statistical bound is judged beside the worst case, for every element that has one.
+#[test]
+fn both_bounds_are_judged_where_there_are_coins() {
+    let summary = |rounding| {
+        let outcomes = Step::of(Head::Softmax, rounding, 2).outcomes();
+        outcomes.into_iter().find(|outcome| outcome.name == "error-bound").unwrap().summary
+    };
+    let both = summary(Rounding::Probabilistic);
+    let (_, statistical) = both.split_once("; 0 of ").expect("the statistical bound is told of");
+    let (elements, _) = statistical.split_once(" outside the statistical one").unwrap();
+    let spec = Step::of(Head::Softmax, Rounding::Probabilistic, 2).config.spec;
+    let inside_head = 16 * (1 + 10 + 1 + 10);
+    assert_eq!(elements.parse::<u64>().unwrap(), comparison::elements(&spec) - inside_head, "{both}");
+    assert!(!summary(Rounding::Nearest).contains("statistical"), "no coins, no chance");
 }

@@ -133,6 +133,8 @@ mod tests {
         assert_eq!(of(r#""floor""#, 2), [-1.25, -1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75]);
         assert_eq!(of(r#""nearest", "ties_up": true"#, 1), [-0.5, -0.25, 0.0, 0.25, 0.5], "ties go up or down");
         assert_eq!(of(r#""floor", "truncation_error": [-0.75, 0.25]"#, 1), of(r#""floor""#, 1), "turned round");
+        let most = [-0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75];
+        assert_eq!(of(r#""floor", "truncation_error": [-0.25, 0.75]"#, 1), most, "and the other way round");
         assert_eq!(of(r#""probabilistic""#, 1), [-0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75]);
     }
 

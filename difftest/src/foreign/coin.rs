@@ -81,3 +81,29 @@ fn repeats(judged: &Judged) -> f64 {
     }
     log2_p
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coins_are_sound_down_to_the_chance_of_a_false_alarm() {
+        let of = |log2_p, log2_p_repeats| Coins { tossed: 32, mean_error: 0.0, log2_p, log2_p_repeats }.sound();
+        assert!(of(FALSE_ALARM, FALSE_ALARM));
+        assert!(!of(FALSE_ALARM - 1e-9, 0.0) && !of(0.0, FALSE_ALARM - 1e-9));
+    }
+
+    /// 40 coins of chance 0.2 that are all up are 2^-93 by themselves, and hidden among 3,000 others.
+    #[test]
+    fn a_quarter_of_the_fractions_is_surprising_by_itself() {
+        for (fraction, others) in [(0.2, [0.25, 0.5, 0.75]), (0.8, [0.0625, 0.25, 0.5])] {
+            // As many up as there should be.
+            let fair = others.into_iter().flat_map(|r| (0..1000).map(move |k| ((k as f64 * r).fract() < r, r)));
+            assert!(unlikely(&fair.clone().collect::<Vec<_>>()) > -5.0);
+            let odd = (0..40).map(|_| (fraction < 0.5, fraction));
+            let all: Vec<_> = fair.chain(odd).collect();
+            assert!(statistics::coins(all.iter().copied()) > -20.0, "together they are no surprise");
+            assert!(unlikely(&all) < -80.0, "{fraction}");
+        }
+    }
+}

@@ -251,7 +251,7 @@ impl Row {
             judged.outside =
                 (0..judged.error.len()).filter(|&i| (judged.error[i] * judged.unit).abs() > GROSS).collect();
         } else if view.header.rounding == TraceRounding::Local {
-            wraps_as_predicted(&mut judged, view);
+            wraps_as_predicted(&mut judged, view.header.ring_bits);
         }
         let odd = coins.is_some_and(|c| !c.sound());
         if judged.outside.is_empty() && !odd {
@@ -330,8 +330,8 @@ impl Row {
 }
 
 /// Truncating each share wraps with a known probability; so many wraps are what the header says, and no fault.
-fn wraps_as_predicted(judged: &mut Judged, view: &View) {
-    let ring = view.header.ring_bits as i32;
+fn wraps_as_predicted(judged: &mut Judged, ring_bits: u32) {
+    let ring = ring_bits as i32;
     let modulus = 2f64.powi(ring - judged.shift as i32);
     let rate = |i: usize| (judged.expected[i] / judged.unit).abs() * 2f64.powi(judged.shift as i32 - ring);
     let n = judged.error.len() as u64;

@@ -137,3 +137,24 @@ impl TraceFile {
 pub fn name(point: &ProbePoint) -> String {
     point.to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::foreign::testing;
+    use reference::spec::Head;
+
+    #[test]
+    fn a_step_of_another_arithmetic_is_not_run_again() {
+        let refused = |change: fn(&mut Header)| {
+            let mut header = testing::trace(Head::Softmax, Rounding::Nearest, 1, 1).header;
+            assert!(spec(&header).is_ok());
+            change(&mut header);
+            spec(&header).unwrap_err()
+        };
+        assert!(refused(|h| h.numbers = Numbers::Float64).contains("numbers and ring_bits must be"));
+        assert!(refused(|h| h.ring_bits = 32).contains("numbers and ring_bits must be"));
+        assert!(refused(|h| h.truncation = Truncation::Term).contains("truncation and update must be"));
+        assert!(refused(|h| h.update = Update::Separate).contains("truncation and update must be"));
+    }
+}

@@ -316,4 +316,16 @@ mod tests {
         assert_eq!(of("<f4", &1.5f32.to_le_bytes()).0, Ok(Some(Values::Singles(vec![1.5]))));
         assert!(of(">i8", &[0; 8]).0.unwrap_err().contains("element type is >i8"));
     }
+
+    #[test]
+    fn a_text_is_one_string_of_the_length_that_it_says() {
+        let of = |width: &str, shape: &[usize], bytes: usize| unicode(width, shape, &vec![0; bytes]);
+        assert_eq!((of("2", &[], 8), of("2", &[1], 8)), (Ok(String::new()), Ok(String::new())));
+        for (width, shape, bytes) in [("2", &[2][..], 8), ("2", &[], 4), ("3", &[1], 8), ("2", &[2], 16)] {
+            assert!(
+                of(width, shape, bytes).unwrap_err().contains("text of another length"),
+                "{width} {shape:?} {bytes}"
+            );
+        }
+    }
 }

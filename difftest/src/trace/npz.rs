@@ -102,4 +102,18 @@ mod tests {
         let (header, tensors) = read(&bytes, (8 << 20) + 4096).unwrap();
         assert_eq!((header.as_str(), tensors["step/0/extra/zeros"].values.len()), ("{}", 1 << 20));
     }
+
+    #[test]
+    fn only_the_header_is_text() {
+        let archive = |name: &str| {
+            let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+            for (name, text) in [("header.npy", "{}"), (name, "x")] {
+                archive.start_file(name, SimpleFileOptions::default()).unwrap();
+                archive.write_all(&npy::write_text(text)).unwrap();
+            }
+            archive.finish().unwrap().into_inner()
+        };
+        let error = read(&archive("step/0/logits.npy"), 1 << 20).unwrap_err();
+        assert_eq!(error, "array step/0/logits.npy: it is text; only `header` is");
+    }
 }

@@ -229,3 +229,20 @@ impl Reader<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_chosen_where_there_are_several_and_no_run_has_more_than_so_many() {
+        assert_eq!((chosen(&[7], None), chosen(&[3, 7], Some(7))), (Ok(7), Ok(7)));
+        assert_eq!(chosen(&[MOST_STEPS], None), Ok(MOST_STEPS));
+        let refused = |steps: &[usize], asked| chosen(steps, asked).unwrap_err();
+        let late = format!("is step {} of its run; no run has more than {MOST_STEPS}", MOST_STEPS + 1);
+        assert_eq!(refused(&[MOST_STEPS + 1], None), late);
+        assert_eq!(refused(&[], None), "it has no step; a trace of blocks can only be checked");
+        assert_eq!(refused(&[3, 7], None), "it has 2 steps (3, 7, ..); choose one with --step");
+        assert_eq!(refused(&[3, 7], Some(4)), "it has no step 4; it has 3, 7");
+    }
+}

@@ -44,7 +44,8 @@ impl Hosts {
             // Before anything runs, a party that is not there or refuses is the caller's to put right.
             let reached = self.reach(party, Purpose::Open(Box::new(open.clone())));
             let stream = reached.map_err(|e| Error::misuse(e.to_string()))?;
-            links.push(Box::new(RemoteLink { party, stream, deadline: config.deadline, lost: None }) as Box<dyn Link>);
+            let (deadline, waits) = (config.deadline, self.patience);
+            links.push(Box::new(RemoteLink { party, stream, deadline, waits, lost: None }) as Box<dyn Link>);
         }
         let links = links.try_into().map_err(|_| Error::misuse("three parties answer"))?;
         Engine::connect(config.spec.clone(), config.seed, config.record, links)
@@ -111,6 +112,8 @@ struct RemoteLink {
     party: PartyId,
     stream: TlsStream,
     deadline: Duration,
+    /// How long the stream waits for a sign of life: at first for the parties to connect to one another.
+    waits: Duration,
     /// Why nothing can be asked any more.
     lost: Option<Error>,
 }
@@ -119,7 +122,8 @@ impl Link for RemoteLink {
     fn ask(&mut self, job: Job) {
         if self.lost.is_none() {
             // A party that reads nothing for so long is as good as gone.
-            let sent = self.stream.wait(Some(2 * self.deadline), Some(2 * self.deadline));
+            self.waits = 2 * self.deadline;
+            let sent = self.stream.wait(Some(self.waits), Some(self.waits));
             let sent = sent.and_then(|()| send(&mut self.stream, &job));
             self.lost = sent.err().map(|e| lost(self.party, &format!("took no job: {}", told(&e))));
         }
@@ -143,7 +147,7 @@ impl Link for RemoteLink {
                 Err(e) => {
                     let how = match e.kind() {
                         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                            format!("gave no sign of life for {:.0} s", patience.as_secs_f64())
+                            format!("gave no sign of life for {:.0} s", self.waits.as_secs_f64())
                         }
                         _ => format!("left without an answer: {}", told(&e)),
                     };

@@ -276,3 +276,19 @@ fn heads_are_those_of_the_table() {
         }
     }
 }
+
+/// Every tensor but the inside of the head has a radius of its own: a bound that is left out would be the worst case,
+/// which a mistake may hide in.
+#[test]
+fn no_tensor_is_left_to_the_worst_case() {
+    for layers in 1..=3 {
+        let spec = spec(Head::Softmax, Rounding::Probabilistic, layers, 0);
+        let (parameters, batch) = inputs(&spec, &mut ChaCha12Rng::seed_from_u64(4));
+        let real = Real::new(spec.clone(), &parameters).unwrap().step(&batch, Tape::default()).unwrap().tensors;
+        let start = parameters.decode(spec.fixed, &spec.sgd);
+        let worst = network::step(&spec, &start, &batch.reals, &batch.labels, &real).unwrap();
+        let radii = step(&spec, &start, &batch.reals, &batch.labels, &real, &worst, 9.0).unwrap().unwrap();
+        let of_layers = worst.keys().filter(|point| !matches!(point, ProbePoint::Head(_)));
+        assert!(radii.keys().eq(of_layers), "{:?}", radii.keys());
+    }
+}

@@ -89,3 +89,18 @@ fn what_the_header_does_not_state_leaves_it_open() {
     open(|h| h.rounding = TraceRounding::Unknown, "no rounding");
     open(|h| h.claims.exp = None, "functions of its head");
 }
+
+/// The larger of what the header says of a truncation and what it claims of the head's own.
+#[test]
+fn a_truncation_errs_by_the_most_that_the_header_says() {
+    let mut header = testing::trace(Head::Softmax, Rounding::Probabilistic, 1, 1).header;
+    let unit = header.unit();
+    assert_eq!(errors(&header).map(|e| e.truncate), Ok(unit));
+    header.truncation_error = Some([-3.0, 0.5]);
+    assert_eq!(errors(&header).map(|e| e.truncate), Ok(3.0 * unit));
+    header.truncation_error = Some([-0.25, 0.25]);
+    assert!(errors(&header).is_ok_and(|e| e.truncate >= unit / 2.0), "the head's division cuts off as well");
+    header.rounding = TraceRounding::Local;
+    header.truncation_error = None;
+    assert!(errors(&header).is_err(), "a wrap has no bound");
+}

@@ -258,3 +258,28 @@ fn loosened(mut expected: Expected, parts: &[(&Number, f64)]) -> Expected {
     expected.exact = Exact::Real { v: expected.to_reals(), slack };
     expected
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::foreign::testing;
+    use reference::spec::{Head, Rounding};
+
+    #[test]
+    fn a_velocity_is_truncated_once_for_every_product() {
+        let mut header = testing::trace(Head::Softmax, Rounding::Nearest, 1, 1).header;
+        let mut of = |update, momentum, batch| {
+            (header.update, header.momentum, header.batch) = (update, momentum, batch);
+            velocity_truncations(&header)
+        };
+        for (momentum, batch) in [(0.9, 16), (0.0, 16), (0.9, 1), (0.0, 1)] {
+            assert_eq!(of(Update::Fused, momentum, batch), 1, "one of the sum");
+        }
+        assert_eq!(
+            [of(Update::Separate, 0.9, 16), of(Update::Separate, 0.0, 16), of(Update::Separate, 0.9, 1)],
+            [2, 1, 2]
+        );
+        assert_eq!([of(Update::Ascent, 0.9, 16), of(Update::Ascent, 0.0, 16)], [2, 1]);
+        assert_eq!([of(Update::Ascent, 0.9, 1), of(Update::Ascent, 0.0, 1)], [1, 0], "nothing divides by one row");
+    }
+}

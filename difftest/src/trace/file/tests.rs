@@ -149,3 +149,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn json_is_told_by_how_it_begins() {
+    assert!(is_json(b" {\"a\": 1}\n") && is_json(b"\xef\xbb\xbf{\"a\": 1, ..") && !is_json(b"[\"aaaaaaaa\"}"));
+    assert!(!is_json(b"{\0\0\0\0\0\0\0{}"), "the length of a .safetensors file");
+}
+
+#[test]
+fn the_container_is_the_one_that_is_asked_for() {
+    let trace = testing::trace(reference::spec::Head::Softmax, reference::spec::Rounding::Nearest, 1, 1);
+    assert!(trace.bytes(false).unwrap().starts_with(b"PK"));
+    assert!(trace.bytes(true).unwrap()[8..].starts_with(b"{"));
+}
