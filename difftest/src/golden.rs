@@ -418,11 +418,12 @@ mod tests {
     fn a_record_is_written_and_verified_and_so_are_those_that_are_shipped() {
         let folder = tempfile::tempdir().unwrap();
         let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/golden");
+        let data = fixtures::mnist().unwrap();
         for rounding in Rounding::ALL {
             let case = cases().into_iter().find(|c| c.training.rounding == rounding).unwrap();
-            generate(&case, folder.path()).unwrap();
-            assert_eq!(verify(&case, folder.path()).unwrap(), None);
-            assert_eq!(verify(&case, &shipped).unwrap(), None);
+            generate(&case, &data, folder.path()).unwrap();
+            assert_eq!(verify(&case, &data, folder.path()).unwrap(), None);
+            assert_eq!(verify(&case, &data, &shipped).unwrap(), None);
             let path = case.path(folder.path());
             let text = std::fs::read_to_string(&path).unwrap();
             assert!(text.ends_with("}\n"));
@@ -433,7 +434,7 @@ mod tests {
             let found = difference_of_texts(&path, &other, &text).unwrap().unwrap();
             assert!(found.starts_with("logits[1, 1]: integer "), "{found}");
             std::fs::write(&path, &other).unwrap();
-            assert_eq!(verify(&case, folder.path()).unwrap(), Some(found));
+            assert_eq!(verify(&case, &data, folder.path()).unwrap(), Some(found));
             let newer = text.replacen("\"schema\": 1", "\"schema\": 2", 1);
             let error = difference_of_texts(&path, &newer, &text).unwrap_err().to_string();
             assert!(error.contains("schema 2; this program reads 1"), "{error}");

@@ -576,7 +576,7 @@ pub(crate) mod tests {
     fn an_undecided_logit_makes_its_row_ambiguous_and_no_other() {
         let spec = spec(Head::ReluProbCut, Rounding::Nearest, 1, 0);
         let (parameters, batch) = inputs(&spec, &mut ChaCha12Rng::seed_from_u64(6));
-        let real = Real::new(spec.clone(), &parameters).unwrap().step(&batch, Tape::default()).unwrap().tensors;
+        let real = testing::real(&spec, &parameters, &batch);
         let off = (real[&ProbePoint::Logits][[2, 0]] - 0.1).abs();
         let ambiguous = |radius: f64| {
             let mut radii = Array2::zeros(real[&ProbePoint::Logits].dim());

@@ -284,7 +284,7 @@ fn no_tensor_is_left_to_the_worst_case() {
     for layers in 1..=3 {
         let spec = spec(Head::Softmax, Rounding::Probabilistic, layers, 0);
         let (parameters, batch) = inputs(&spec, &mut ChaCha12Rng::seed_from_u64(4));
-        let real = Real::new(spec.clone(), &parameters).unwrap().step(&batch, Tape::default()).unwrap().tensors;
+        let real = testing::real(&spec, &parameters, &batch);
         let start = parameters.decode(spec.fixed, &spec.sgd);
         let worst = network::step(&spec, &start, &batch.reals, &batch.labels, &real).unwrap();
         let radii = step(&spec, &start, &batch.reals, &batch.labels, &real, &worst, 9.0).unwrap().unwrap();
