@@ -21,18 +21,18 @@ pub enum Truncations {
     },
 }
 
-/// Least and largest error in units; whether the ends are excluded.
+/// The errors that are allowed: an interval in units, each end of which belongs to it or not.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Allowed {
     /// The least error that is allowed.
     pub low: f64,
     /// The largest error that is allowed.
     pub high: f64,
-    /// Whether the least and the largest error are faults already: a probabilistic truncation never moves an exact
-    /// multiple, and neither does a floor that is subtracted.
-    pub open: bool,
-    /// Whether the least error itself is a fault: where halves go up, and where a floor would move an exact multiple.
-    pub above_low: bool,
+    /// Whether the least error itself is a fault: a floor and a probabilistic truncation never move an exact multiple,
+    /// and halves may go up.
+    pub without_low: bool,
+    /// Whether the largest error itself is a fault.
+    pub without_high: bool,
     /// The number of truncations counted.
     pub count: usize,
 }
@@ -48,35 +48,54 @@ impl Allowed {
             Truncations::Subtracted { count, subtracted } => (count, subtracted),
         };
         if count == 0 || header.numbers != Numbers::Fixed {
-            return Allowed { low: 0.0, high: 0.0, open: false, above_low: false, count: 0 };
+            return Allowed { low: 0.0, high: 0.0, without_low: false, without_high: false, count: 0 };
         }
-        let (low, high, open, above_low) = match (header.truncation_error, header.rounding) {
+        let (low, high, without_low, without_high) = match (header.truncation_error, header.rounding) {
             (Some([low, high]), _) => (low, high, false, false),
-            (None, TraceRounding::Nearest) => (-0.5, 0.5, false, header.ties_up),
-            (None, TraceRounding::Probabilistic) => (-1.0, 1.0, true, false),
-            (None, TraceRounding::Floor) => (-1.0, 0.0, false, true),
+            (None, TraceRounding::Nearest) => (-0.5, 0.5, header.ties_up, false),
+            (None, TraceRounding::Probabilistic) => (-1.0, 1.0, true, true),
+            (None, TraceRounding::Floor) => (-1.0, 0.0, true, false),
             (None, TraceRounding::Local | TraceRounding::Unknown) => (-1.0, 1.0, false, false),
         };
-        let (added, either) = ((count - subtracted) as f64, subtracted as f64);
-        let turned = subtracted > 0;
+        let one = Allowed { low, high, without_low, without_high, count: 1 };
+        one.times(count - subtracted).plus(one.either_way().times(subtracted))
+    }
+
+    /// The errors of one truncation of a product that is subtracted, before it is truncated or after.
+    fn either_way(self) -> Self {
+        let turned = (-self.high, -self.low, self.without_high, self.without_low);
+        let end = |own: (f64, bool), turned: (f64, bool), outer: fn(f64, f64) -> f64| {
+            let end = outer(own.0, turned.0);
+            // Left out only if neither reaches it.
+            (end, [own, turned].iter().all(|(at, without)| *at != end || *without))
+        };
+        let (low, without_low) = end((self.low, self.without_low), (turned.0, turned.2), f64::min);
+        let (high, without_high) = end((self.high, self.without_high), (turned.1, turned.3), f64::max);
+        Allowed { low, high, without_low, without_high, ..self }
+    }
+
+    /// The sum of `n` such errors.
+    fn times(self, n: usize) -> Self {
+        let (without_low, without_high) = (n > 0 && self.without_low, n > 0 && self.without_high);
+        Allowed { low: n as f64 * self.low, high: n as f64 * self.high, without_low, without_high, count: n }
+    }
+
+    fn plus(self, other: Self) -> Self {
         Allowed {
-            low: added * low + either * low.min(-high),
-            high: added * high + either * high.max(-low),
-            open: open || turned && header.truncation_error.is_none() && header.rounding == TraceRounding::Floor,
-            above_low: above_low && !turned,
-            count,
+            low: self.low + other.low,
+            high: self.high + other.high,
+            without_low: self.without_low || other.without_low,
+            without_high: self.without_high || other.without_high,
+            count: self.count + other.count,
         }
     }
 
-    /// Whether an error of `units` is inside, with `slack` units for what is not known exactly.
+    /// Whether an error of `units` is inside, with `slack` units for what is not known exactly: it widens both ends,
+    /// which then belong to the interval.
     pub fn holds(&self, units: f64, slack: f64) -> bool {
-        if slack == 0.0 && self.open {
-            units > self.low && units < self.high
-        } else if slack == 0.0 && self.above_low {
-            units > self.low && units <= self.high
-        } else {
-            units >= self.low - slack && units <= self.high + slack
-        }
+        let above = units > self.low - slack || units == self.low - slack && (slack > 0.0 || !self.without_low);
+        let below = units < self.high + slack || units == self.high + slack && (slack > 0.0 || !self.without_high);
+        above && below
     }
 }
 
@@ -132,6 +151,8 @@ mod tests {
         assert_eq!(of(r#""floor""#, 1), [-0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75]);
         assert_eq!(of(r#""floor""#, 2), [-1.25, -1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75]);
         assert_eq!(of(r#""nearest", "ties_up": true"#, 1), [-0.5, -0.25, 0.0, 0.25, 0.5], "ties go up or down");
+        let two = [-0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0];
+        assert_eq!(of(r#""nearest", "ties_up": true"#, 2), two, "one of both goes up for sure");
         assert_eq!(of(r#""floor", "truncation_error": [-0.75, 0.25]"#, 1), of(r#""floor""#, 1), "turned round");
         let most = [-0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75];
         assert_eq!(of(r#""floor", "truncation_error": [-0.25, 0.75]"#, 1), most, "and the other way round");

@@ -106,4 +106,55 @@ mod tests {
             assert!(unlikely(&all) < -80.0, "{fraction}");
         }
     }
+
+    /// A tensor of coins: (up, fraction, the value that is truncated).
+    fn judged(coins: &[(bool, f64, f64)]) -> Judged {
+        let column = |of: fn(&(bool, f64, f64)) -> f64| coins.iter().map(of).collect::<Vec<_>>();
+        Judged {
+            operation: "an operation",
+            tensor: "a tensor".into(),
+            step: 0,
+            dim: (1, coins.len()),
+            output: vec![0.0; coins.len()],
+            expected: column(|c| c.2),
+            error: column(|c| f64::from(u8::from(c.0)) - c.1),
+            low: vec![-1.0; coins.len()],
+            high: vec![1.0; coins.len()],
+            fraction: column(|c| c.1),
+            outside: Vec::new(),
+            unit: 1.0,
+            truncations: 1,
+            shift: 2,
+            kind: crate::foreign::judged::Kind::Judged,
+            spare: 0.0,
+            denominators: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn coins_are_what_was_cut_off_inside_the_bound() {
+        let mut tensor = judged(&[(true, 0.25, 1.0), (false, 0.25, 2.0), (false, 0.0, 3.0), (true, 0.5, 4.0)]);
+        assert_eq!(of(&tensor).collect::<Vec<_>>(), [(true, 0.25), (false, 0.25), (true, 0.5)]);
+        tensor.error[3] = 1.0;
+        assert_eq!(of(&tensor).count(), 2, "an error of a unit is no coin's");
+        let some = |n: usize| judged(&(0..n).map(|k| (k % 16 == 0, 0.5, k as f64)).collect::<Vec<_>>());
+        assert_eq!(test(&some(31)), None);
+        let coins = test(&some(32)).unwrap();
+        assert_eq!((coins.tossed, coins.mean_error, coins.log2_p_repeats), (32, -0.4375, 0.0));
+        let alone = statistics::coins((0..32).map(|k| (k % 16 == 0, 0.5)));
+        assert!(alone < -10.0, "{alone}");
+        assert_eq!(coins.log2_p, alone + 5f64.log2(), "one of five tests");
+    }
+
+    #[test]
+    fn equal_coins_of_equal_inputs_are_as_likely_as_they_are() {
+        let p = |coins: &[(bool, f64, f64)]| repeats(&judged(coins));
+        assert_eq!(p(&[(true, 0.25, 1.0), (true, 0.25, 2.0)]), 0.0, "no input twice");
+        assert_eq!(p(&[(true, 0.25, 1.0), (false, 0.25, 1.0), (true, 0.25, 2.0), (true, 0.25, 2.0)]), 0.0);
+        let three = [(true, 0.25, 1.0), (true, 0.25, 1.0), (true, 0.25, 1.0), (false, 0.25, 7.0), (false, 0.25, 7.0)];
+        let (first, second) = (0.25f64.powi(3) + 0.75f64.powi(3), 0.25f64.powi(2) + 0.75f64.powi(2));
+        assert!((p(&three) - (first * second).log2()).abs() < 1e-12);
+        let whole = [(false, 0.0, 1.0), (false, 0.0, 1.0)];
+        assert_eq!(p(&whole), 0.0, "nothing is cut off, nothing is tossed");
+    }
 }

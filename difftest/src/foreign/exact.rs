@@ -229,4 +229,60 @@ mod tests {
         let wide = Number::Units { v: array![[i64::MAX, 1]], scale: 16 };
         assert!(matches!(combination(0.9, &wide, 1e-20, &y).exact, Exact::Real { .. }));
     }
+
+    /// The largest sum that 64 bits hold for sure, and the first that goes through 128.
+    #[test]
+    fn narrow_and_wide_sums_are_the_same() {
+        let units = |v, scale| Number::Units { v, scale };
+        for large in [(1i64 << 30) - 1, 1 << 30, (1 << 31) - 1, 1 << 31, 1 << 40] {
+            let x = units(array![[large, -large, large, 7], [0, 1, 0, -large]], 3);
+            let w = units(array![[large, 1], [-large, 2], [large, -3], [1, large]], 5);
+            let b = units(array![[1, -2]], 2);
+            let l = i128::from(large);
+            let v = vec![3 * l * l + 7 + 64, l - 2 * l - 3 * l + 7 * l - 128, -2 * l + 64, 2 - l * l - 128];
+            assert_eq!(product(&x, &w, Some(&b)), Expected { terms: 5, ..Expected::integers((2, 2), v, 8) });
+        }
+        // A bias is brought to the scale of products by 60 bits and no more; one of finer scale is no integer there.
+        let one = |scale| units(array![[1]], scale);
+        let integer = |product: Expected| matches!(product.exact, Exact::Integer { .. });
+        assert!(integer(product(&one(30), &one(30), Some(&one(0)))));
+        assert!(!integer(product(&one(31), &one(30), Some(&one(0)))));
+        assert!(
+            integer(product(&one(1), &one(1), Some(&one(2)))) && !integer(product(&one(1), &one(1), Some(&one(3))))
+        );
+    }
+
+    #[test]
+    fn reals_have_the_slack_of_their_terms_and_of_what_went_in() {
+        let real = |v, half_ulp| Number::Reals { v, half_ulp };
+        let (x, w) = (real(array![[3.0, -2.0]], 1e-3), real(array![[0.5], [4.0]], 2e-3));
+        let of = |expected: &Expected| match &expected.exact {
+            Exact::Real { v, slack } => (v.clone(), slack.clone(), expected.magnitude.clone(), expected.terms),
+            Exact::Integer { .. } => panic!("reals"),
+        };
+        let slack = |terms: usize, relative: f64, magnitude: f64| magnitude * (gamma(terms + 4) + relative);
+        let plain = product(&x, &w, None);
+        assert_eq!(of(&plain), (vec![-6.5], vec![slack(2, 1e-3 + 2e-3, 9.5)], vec![9.5], 2));
+        let biased = product(&x, &w, Some(&real(array![[-1.0]], 4e-3)));
+        assert_eq!(of(&biased), (vec![-7.5], vec![slack(3, 1e-3 + 2e-3 + 4e-3, 10.5)], vec![10.5], 3));
+        let sums = column_sums(&real(array![[1.0, 2.0], [-3.0, 5.0]], 1e-3));
+        assert_eq!(of(&sums), (vec![-2.0, 7.0], vec![slack(2, 1e-3, 4.0), slack(2, 1e-3, 7.0)], vec![4.0, 7.0], 2));
+        let sum = combination(0.5, &x, -3.0, &x);
+        assert_eq!(of(&sum), (vec![-7.5, 5.0], vec![slack(2, 2e-3, 10.5), slack(2, 2e-3, 7.0)], vec![10.5, 7.0], 2));
+        let (v, slack, magnitude, _) = of(&sum.clone().masked(&array![[true, false]]));
+        assert_eq!((v, slack[1], magnitude), (vec![-7.5, 0.0], 0.0, vec![10.5, 0.0]));
+        assert_eq!(of(&sum.relu()).0, [0.0, 5.0]);
+        let units = Number::Units { v: array![[1, -2], [3, 4]], scale: 5 };
+        let sums = column_sums(&units);
+        assert_eq!(sums, Expected { terms: 2, ..Expected::integers((1, 2), vec![4, 2], 5) });
+        assert_eq!(sums.masked(&array![[false, true]]).exact, Exact::Integer { v: vec![0, 2], scale: 5 });
+    }
+
+    #[test]
+    fn a_constant_of_62_bits_and_100_places_is_exact_and_no_longer_one() {
+        assert_eq!(dyadic(-0.75), Some((-3, 2)));
+        assert_eq!(dyadic(2f64.powi(61)), Some((1 << 61, 0)));
+        assert_eq!(dyadic(2f64.powi(62)), None);
+        assert_eq!((dyadic(2f64.powi(-100)), dyadic(2f64.powi(-101))), (Some((1, 100)), None));
+    }
 }

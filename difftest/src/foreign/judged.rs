@@ -199,3 +199,94 @@ fn floating(header: &Header, terms: usize) -> f64 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::Array2;
+
+    const NAMES: (&str, &str, usize) = ("an operation", "a tensor", 3);
+
+    fn header(fields: &str) -> Header {
+        Header::parse(&format!(r#"{{"format": "difftest-trace", "version": 1, "engine": "e", {fields}}}"#)).unwrap()
+    }
+
+    fn fixed() -> Header {
+        header(r#""numbers": "fixed", "fraction_bits": 4, "rounding": "nearest""#)
+    }
+
+    fn row(v: &[f64], half_ulp: f64) -> Number {
+        Number::Reals { v: Array2::from_shape_vec((1, v.len()), v.to_vec()).unwrap(), half_ulp }
+    }
+
+    fn units(v: &[i64], scale: u32) -> Number {
+        Number::Units { v: Array2::from_shape_vec((1, v.len()), v.to_vec()).unwrap(), scale }
+    }
+
+    #[test]
+    fn errors_of_integers_are_exact_up_to_62_bits_cut_off() {
+        let expected = Expected::integers((1, 4), vec![40, 41, 56, -24], 8);
+        let judged = Judged::new(&fixed(), NAMES, &units(&[3, 3, 3, -2], 4), &expected, Truncations::Times(1));
+        assert_eq!(judged.error, [0.5, 7.0 / 16.0, -0.5, -0.5]);
+        assert_eq!(judged.fraction, [0.5, 9.0 / 16.0, 0.5, 0.5]);
+        assert_eq!((judged.shift, judged.unit, judged.truncations), (4, 1.0 / 16.0, 1));
+        assert_eq!((&judged.low[..2], &judged.high[..2]), (&[-0.5; 2][..], &[0.5; 2][..]));
+        assert!(judged.outside.is_empty());
+        let twice = Judged::new(&fixed(), NAMES, &units(&[3, 3, 3, -4], 4), &expected, Truncations::Times(2));
+        assert!(twice.fraction.is_empty() && twice.outside == [3], "{:?} {:?}", twice.fraction, twice.error);
+        // As many bits as the engine's own, 62 more, and too many to shift: then in real numbers.
+        for (scale, exact) in [(4, true), (66, true), (67, false), (3, false)] {
+            let expected = Expected::integers((1, 1), vec![0], scale);
+            let judged = Judged::new(&fixed(), NAMES, &units(&[1], 4), &expected, Truncations::Times(1));
+            assert_eq!((judged.error[0], judged.fraction.len()), (1.0, usize::from(exact)), "scale {scale}");
+            assert_eq!(judged.shift, if exact { scale - 4 } else { 0 });
+        }
+    }
+
+    /// One product of a sum of `terms` may be off by half a last place, and so may the value that is stored.
+    #[test]
+    fn what_floating_point_may_be_off_by() {
+        let single = f64::from(f32::EPSILON) / 2.0;
+        let double = f64::EPSILON / 2.0;
+        for (numbers, half_ulp, n) in [("float32", single, 12.0), ("float64", double, 12.0), ("fixed", 0.0, 0.0)] {
+            let header = match numbers {
+                "fixed" => fixed(),
+                _ => header(&format!(r#""numbers": "{numbers}""#)),
+            };
+            let terms = 10;
+            let computing = n * half_ulp / (1.0 - n * half_ulp);
+            let (value, magnitude) = (2.0, 8.0);
+            let slack = magnitude * (gamma(terms + 4) + computing) + value * half_ulp;
+            let expected = Expected::reals((1, 1), vec![value], vec![magnitude], terms, 0.0);
+            let of = |off: f64| {
+                let out = row(&[value + off], half_ulp);
+                Judged::new(&header, NAMES, &out, &expected, Truncations::None)
+            };
+            let judged = of(0.0);
+            assert!((judged.high[0] * judged.unit / slack - 1.0).abs() < 1e-6, "{numbers}: {:?}", judged.high);
+            assert_eq!(judged.low[0], -judged.high[0]);
+            assert!(of(slack * 0.9).outside.is_empty() && of(-slack * 0.9).outside.is_empty(), "{numbers}");
+            assert_eq!((of(slack * 1.1).outside, of(-slack * 1.1).outside), (vec![0], vec![0]), "{numbers}");
+        }
+    }
+
+    #[test]
+    fn limits_of_an_element_belong_to_it_and_what_is_measured_is_never_outside() {
+        let (out, expected) = (row(&[1.0, 1.0, 1.0], 0.0), [1.0, 1.25, 0.5]);
+        let limits = (vec![1.0, 1.0 + 1e-9, 0.0], vec![1.0, 2.0, 1.0 - 1e-9]);
+        let judged = Judged::between(&fixed(), NAMES, &out, &expected, Some(limits));
+        assert_eq!((judged.error.as_slice(), judged.kind), (&[0.0, -4.0, 8.0][..], Kind::Judged));
+        assert_eq!(judged.outside, [1, 2]);
+        assert_eq!((judged.low[0], judged.low[2], judged.high[1]), (0.0, -8.0, 12.0));
+        let (low, high) = judged.widest();
+        assert!((low + 8.0 + 2.0).abs() < 1e-5 && low < -10.0 && (high - 12.0 - 2.0).abs() < 1e-5 && high > 14.0);
+        // A value in floating point may have been stored half a last place off.
+        let stored = row(&[1.0 + 1e-3], 1e-3);
+        let one = |out| Judged::between(&fixed(), NAMES, &out, &[1.0], Some((vec![1.0], vec![1.0]))).outside.len();
+        assert_eq!((one(stored), one(row(&[1.0 + 1e-3], 0.9e-3))), (0, 1));
+        let measured = Judged::between(&fixed(), NAMES, &row(&[1e9], 0.0), &[0.0], None);
+        assert!(measured.outside.is_empty() && measured.kind == Kind::Measured);
+        assert_eq!(measured.widest(), (-16.0 / 256.0, 16.0 / 256.0));
+        assert_eq!(Judged { dim: (2, 2), ..judged }.place(3), "a tensor[1, 1]");
+    }
+}
