@@ -6,8 +6,8 @@
 //!
 //! # What is proven
 //! Assume that both sides start from the same parameters, that nothing left its range up to this step, that f64 sums
-//! and products keep [`rules::gamma`] and the platform's `exp` four half-ulps, and that the f64 head is right to the last
-//! places. Then, for every outcome of the coins:
+//! and products keep [`rules::gamma`] and the platform's `exp` four half-ulps, and that the f64 head is right to the
+//! last places. Then, for every outcome of the coins:
 //! * an unambiguous element of a fixed-point tensor is within its radius of the f64 element;
 //! * the elements of an ambiguity are, all together, inside one of its branches;
 //! * a radius computed from an ambiguous tensor covers all of its branches, so later tensors need no case distinction:
