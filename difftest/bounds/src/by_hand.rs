@@ -2,10 +2,9 @@
 //! less than it should, and no run would notice.
 
 use crate::Tensors;
-use crate::network::tests::{inputs, spec};
 use crate::network::{self, Bounds, From};
 use crate::rules::{Errors, gamma};
-use crate::testing;
+use crate::testing::{self, inputs, spec};
 use ndarray::{Array2, Axis};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;

@@ -388,51 +388,14 @@ fn update(
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use crate::compare::{self, Comparison};
-    use crate::testing::{self, Batch, Integer};
-    use ndarray::Array1;
-    use rand::{Rng, SeedableRng};
+    use crate::testing::{self, Integer, inputs, spec};
+    use rand::SeedableRng;
     use rand_chacha::ChaCha12Rng;
-    use reference::fixed::{Coins, LayerUnits, Parameters, Tape};
-    use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec};
-
-    const BATCH: usize = 24;
-
-    pub(crate) fn spec(head: Head, rounding: Rounding, layers: usize, extra_velocity_bits: u32) -> TrainSpec {
-        TrainSpec {
-            network: NetworkSpec::dense(20, 9, 6, layers),
-            head,
-            epsilon: 0.1,
-            rounding,
-            fixed: FixedSpec::default(),
-            sgd: SgdSpec { batch: BATCH, learning_rate: 0.05, extra_velocity_bits, ..SgdSpec::default() },
-        }
-    }
-
-    /// Parameters and a batch that make every part of a network work: logits of a few units of size, both signs, live
-    /// velocities.
-    pub(crate) fn inputs(spec: &TrainSpec, rng: &mut ChaCha12Rng) -> (Parameters, Batch) {
-        let one = spec.fixed.one() as f64;
-        let mut units = |limit: f64| (rng.random_range(-limit..limit) * one).round() as i64;
-        let layers = (1..=spec.network.layers())
-            .map(|l| {
-                let (rows, columns) = spec.network.shape(l);
-                LayerUnits {
-                    weights: Array2::from_shape_simple_fn((rows, columns), || units(1.0)),
-                    bias: Array1::from_shape_simple_fn(columns, || units(0.5)),
-                    weight_velocity: Array2::from_shape_simple_fn((rows, columns), || units(0.02)),
-                    bias_velocity: Array1::from_shape_simple_fn(columns, || units(0.02)),
-                }
-            })
-            .collect();
-        let pixels = Array2::from_shape_simple_fn((BATCH, spec.network.inputs()), || rng.random_range(0..256i64));
-        let labels = (0..BATCH).map(|_| rng.random_range(0..spec.network.classes())).collect();
-        let f = spec.fixed.fraction_bits;
-        let batch = Batch { units: pixels.mapv(|p| p << (f - 8)), reals: pixels.mapv(|p| p as f64 / 256.0), labels };
-        (Parameters { layers }, batch)
-    }
+    use reference::fixed::{Coins, Tape};
+    use reference::spec::{Head, Rounding};
 
     /// Steps in lock-step with coins of every kind; all tensors together.
     fn compare(spec: &TrainSpec, seed: u64) -> BTreeMap<ProbePoint, Comparison> {

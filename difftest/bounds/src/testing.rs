@@ -1,10 +1,14 @@
 //! The steps that the bounds are tested on: the reference's, once in real numbers and once in units.
 
 use crate::Tensors;
-use ndarray::Array2;
+use ndarray::{Array1, Array2};
+use rand::Rng;
+use rand_chacha::ChaCha12Rng;
 use reference::f64::Network;
-use reference::fixed::{Coins, Model, Monitor, Parameters};
-use reference::spec::TrainSpec;
+use reference::fixed::{Coins, LayerUnits, Model, Monitor, Parameters};
+use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
+
+const BATCH: usize = 24;
 
 /// The rows of one step.
 pub struct Batch {
@@ -14,6 +18,41 @@ pub struct Batch {
     pub reals: Array2<f64>,
     /// Class of each row.
     pub labels: Vec<usize>,
+}
+
+/// A small network: 20 inputs, hidden layers of 9, 6 classes, batches of 24.
+pub fn spec(head: Head, rounding: Rounding, layers: usize, extra_velocity_bits: u32) -> TrainSpec {
+    TrainSpec {
+        network: NetworkSpec::dense(20, 9, 6, layers),
+        head,
+        epsilon: 0.1,
+        rounding,
+        fixed: FixedSpec::default(),
+        sgd: SgdSpec { batch: BATCH, learning_rate: 0.05, extra_velocity_bits, ..SgdSpec::default() },
+    }
+}
+
+/// Parameters and a batch that make every part of a network work: logits of a few units of size, both signs, live
+/// velocities.
+pub fn inputs(spec: &TrainSpec, rng: &mut ChaCha12Rng) -> (Parameters, Batch) {
+    let one = spec.fixed.one() as f64;
+    let mut units = |limit: f64| (rng.random_range(-limit..limit) * one).round() as i64;
+    let layers = (1..=spec.network.layers())
+        .map(|l| {
+            let (rows, columns) = spec.network.shape(l);
+            LayerUnits {
+                weights: Array2::from_shape_simple_fn((rows, columns), || units(1.0)),
+                bias: Array1::from_shape_simple_fn(columns, || units(0.5)),
+                weight_velocity: Array2::from_shape_simple_fn((rows, columns), || units(0.02)),
+                bias_velocity: Array1::from_shape_simple_fn(columns, || units(0.02)),
+            }
+        })
+        .collect();
+    let pixels = Array2::from_shape_simple_fn((BATCH, spec.network.inputs()), || rng.random_range(0..256i64));
+    let labels = (0..BATCH).map(|_| rng.random_range(0..spec.network.classes())).collect();
+    let f = spec.fixed.fraction_bits;
+    let batch = Batch { units: pixels.mapv(|p| p << (f - 8)), reals: pixels.mapv(|p| p as f64 / 256.0), labels };
+    (Parameters { layers }, batch)
 }
 
 /// Every tensor of one step in real numbers from `parameters`.

@@ -1,8 +1,7 @@
 use super::*;
 use crate::compare::real as decoded;
 use crate::network;
-use crate::network::tests::{inputs, spec};
-use crate::testing::{self, Integer};
+use crate::testing::{self, Integer, inputs, spec};
 use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
 use reference::fixed::Coins;
