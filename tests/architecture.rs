@@ -59,6 +59,8 @@ pub const CRATES: [Crate; 7] = [
         uses: &["spec", "reference"],
         modules: &[
             "statistics",
+            "sketch",
+            "operation",
             "interval",
             "branch",
             "encoding",
@@ -68,6 +70,7 @@ pub const CRATES: [Crate; 7] = [
             "network",
             "statistical",
             "compare",
+            "cause",
         ],
     },
     Crate {

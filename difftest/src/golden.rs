@@ -15,10 +15,10 @@ use crate::generate;
 use crate::input;
 use crate::output;
 use crate::run::free::Free;
-use crate::side::Side;
 use crate::side::integer::Integer;
 use crate::side::real::Real;
 use crate::side::secure::Secure;
+use crate::side::{Side, flat};
 use crate::trace::Trace;
 use fixtures::Dataset;
 use ndarray::Array2;
@@ -162,7 +162,7 @@ fn digits(v: f64) -> String {
 }
 
 fn record(point: &ProbePoint, scale: u32, units: &Array2<i64>, reals: &Array2<f64>) -> Record {
-    let flat: Vec<i64> = units.iter().copied().collect();
+    let flat = flat(units);
     let small = flat.len() <= IN_FULL;
     let sha256 = flat
         .chunks(BLOCK)
@@ -177,7 +177,7 @@ fn record(point: &ProbePoint, scale: u32, units: &Array2<i64>, reals: &Array2<f6
         columns: units.ncols(),
         scale,
         sha256,
-        integers: small.then_some(flat),
+        integers: small.then(|| flat.into_owned()),
         reals: small.then(|| reals.iter().map(|&v| digits(v)).collect()),
         sums: [digits(reals.sum()), digits(reals.iter().map(|v| v.abs()).sum())],
     }

@@ -9,7 +9,6 @@
 //!   what is kept of its steps; [`published`]: where the paper's code differs from its formulas; [`machine`]: what
 //!   seconds depend on.
 //! * [`standard_error`] and [`wording`]: means with their errors, and numbers as texts write them.
-//! * [`sketch`]: weights small enough to keep, so that drift can be told afterwards.
 //! * [`store`]: a folder of finished cells; [`record`]: all cells in one compact file; [`grid`]: which there are, and
 //!   running those that are missing; [`finished`]: all of them together.
 //! * [`table1`], [`compared`], [`seconds`], [`table2`], [`claims`], [`explain`]: what follows from finished cells, and
@@ -35,7 +34,6 @@ pub mod record;
 pub mod report;
 pub mod result;
 pub mod seconds;
-pub mod sketch;
 pub mod standard_error;
 pub mod store;
 pub mod table1;

@@ -12,6 +12,7 @@ use ::secure::nn::dense::LayerShare;
 use ndarray::Array2;
 use reference::fixed::{Parameters, Tape};
 use reference::spec::ProbePoint;
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 /// The names of the three sides, in the order in which they are reported.
@@ -65,6 +66,11 @@ pub struct Batch {
     pub reals: Array2<f64>,
     /// Class of each row.
     pub labels: Vec<usize>,
+}
+
+/// The elements of a tensor, row-major; a copy of them only where they lie otherwise.
+pub fn flat<T: Clone>(tensor: &Array2<T>) -> Cow<'_, [T]> {
+    tensor.as_slice().map_or_else(|| tensor.iter().cloned().collect(), Cow::Borrowed)
 }
 
 /// The communication and computing that a step took. Sides without parties send nothing.

@@ -23,11 +23,14 @@
 //! * [`network`]: the walk through one training step;
 //! * [`statistical`]: beside this worst case, what holds but for one run in 2^40;
 //! * [`branch`]: elements that hang on a comparison; [`compare`]: elements into verdicts; [`statistics`]: how likely
-//!   observed coins and bits are.
+//!   observed coins and bits are;
+//! * [`cause`]: a difference as a sum of parts that each have one cause; [`operation`]: which operation makes which
+//!   tensor; [`sketch`]: how far two networks are apart, told from 128 numbers of each.
 
 pub mod branch;
 #[cfg(test)]
 mod by_hand;
+pub mod cause;
 pub mod compare;
 pub mod encoding;
 #[cfg(test)]
@@ -35,8 +38,10 @@ mod exact;
 pub mod head;
 pub mod interval;
 pub mod network;
+pub mod operation;
 pub mod row;
 pub mod rules;
+pub mod sketch;
 pub mod statistical;
 pub mod statistics;
 #[cfg(test)]

@@ -92,8 +92,12 @@ pub fn coins(coins: impl Iterator<Item = (bool, f64)>) -> f64 {
             up += u64::from(coin);
         }
     }
-    let mean: f64 = open.iter().sum();
-    let (mut k, mut mean) = (up as f64, mean);
+    surprise(up, open)
+}
+
+/// Likewise of `up` coins of those whose probabilities `open` holds, none of them 0 or 1.
+fn surprise(up: u64, mut open: Vec<f64>) -> f64 {
+    let (mut k, mut mean) = (up as f64, open.iter().sum::<f64>());
     if k < mean {
         open.iter_mut().for_each(|p| *p = 1.0 - *p);
         (k, mean) = (open.len() as f64 - k, open.len() as f64 - mean);
@@ -127,16 +131,41 @@ pub struct Balance {
 }
 
 /// Tests words for being uniform: each of the 64 bit positions must be balanced.
-pub fn bit_balance<'w>(words: impl IntoIterator<Item = &'w u64>) -> Balance {
-    let (mut n, mut ones) = (0u64, [0u64; 64]);
-    for &w in words {
-        n += 1;
-        ones.iter_mut().enumerate().for_each(|(k, ones)| *ones += w >> k & 1);
+pub fn bit_balance(words: &[u64]) -> Balance {
+    let (n, mut ones) = (words.len() as u64, [0u64; 64]);
+    for some in words.chunks(Counters::MOST) {
+        let mut counters = Counters::default();
+        some.iter().for_each(|&word| counters.count(word));
+        counters.add_to(&mut ones);
     }
     // |ones - n/2| decides, as every position has the same number of trials.
     let bit = (0..64).max_by_key(|&k| (2 * ones[k]).abs_diff(n)).unwrap_or(0);
     let log2_p = if n == 0 { 0.0 } else { (6.0 + binomial(n, ones[bit], 0.5)).min(0.0) };
     Balance { words: n, bit: bit as u32, ones: ones[bit], log2_p }
+}
+
+/// How many words had each bit, 64 counters side by side: plane i holds bit i of every counter, so that one addition
+/// with carry counts all bits of a word.
+#[derive(Default)]
+struct Counters([u64; 8]);
+
+impl Counters {
+    /// The words that can be counted.
+    const MOST: usize = 255;
+
+    fn count(&mut self, word: u64) {
+        let mut carry = word;
+        for plane in &mut self.0 {
+            (*plane, carry) = (*plane ^ carry, *plane & carry);
+        }
+    }
+
+    /// Adds the counters to `ones`, bit 0 first.
+    fn add_to(self, ones: &mut [u64; 64]) {
+        for (i, plane) in self.0.into_iter().enumerate() {
+            ones.iter_mut().enumerate().for_each(|(k, ones)| *ones += (plane >> k & 1) << i);
+        }
+    }
 }
 
 /// Words that were there before.
@@ -373,6 +402,19 @@ mod tests {
         assert_eq!(found(|_, w| w & !(1 << 6)), (6, 0));
         assert_eq!(found(|k, w| if k % 4 == 0 { w | 1 << 63 } else { w }), (63, 150));
         assert_eq!(bit_balance(&[]).log2_p, 0.0);
+    }
+
+    /// Around the number of words that one set of counters takes: half of all bits are ones, but for one position.
+    #[test]
+    fn however_many_words_there_are_every_one_counts() {
+        for n in [254, 255, 256, 510, 511, 1000] {
+            for (bit, ones) in [(0, n - n / 5), (17, n / 5), (63, n)] {
+                let others = |k| if k % 2 == 0 { 0 } else { !(1 << bit) };
+                let words: Vec<u64> = (0..n).map(|k| others(k) | u64::from(k < ones) << bit).collect();
+                let found = bit_balance(&words);
+                assert_eq!((found.words, found.bit, found.ones), (n, bit, ones));
+            }
+        }
     }
 
     #[test]

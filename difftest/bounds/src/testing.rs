@@ -1,6 +1,7 @@
 //! The steps that the bounds are tested on: the reference's, once in real numbers and once in units.
 
 use crate::Tensors;
+use crate::cause::Rows;
 use ndarray::{Array1, Array2};
 use rand::Rng;
 use rand_chacha::ChaCha12Rng;
@@ -18,6 +19,12 @@ pub struct Batch {
     pub reals: Array2<f64>,
     /// Class of each row.
     pub labels: Vec<usize>,
+}
+
+impl Batch {
+    pub fn rows(&self) -> Rows<'_> {
+        Rows { units: &self.units, reals: &self.reals, labels: &self.labels }
+    }
 }
 
 /// A small network: 20 inputs, hidden layers of 9, 6 classes, batches of 24.
@@ -48,8 +55,8 @@ pub fn inputs(spec: &TrainSpec, rng: &mut ChaCha12Rng) -> (Parameters, Batch) {
             }
         })
         .collect();
-    let pixels = Array2::from_shape_simple_fn((BATCH, spec.network.inputs()), || rng.random_range(0..256i64));
-    let labels = (0..BATCH).map(|_| rng.random_range(0..spec.network.classes())).collect();
+    let pixels = Array2::from_shape_simple_fn((spec.sgd.batch, spec.network.inputs()), || rng.random_range(0..256i64));
+    let labels = (0..spec.sgd.batch).map(|_| rng.random_range(0..spec.network.classes())).collect();
     let f = spec.fixed.fraction_bits;
     let batch = Batch { units: pixels.mapv(|p| p << (f - 8)), reals: pixels.mapv(|p| p as f64 / 256.0), labels };
     (Parameters { layers }, batch)

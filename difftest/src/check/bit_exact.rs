@@ -2,11 +2,12 @@
 
 use super::comparison::Judged;
 use super::{Check, Outcome};
+use crate::bound::operation::affects;
 use crate::compare::{first_difference, place};
 use crate::config::Config;
 use crate::count::counted;
 use crate::error::Error;
-use crate::explain::origin::{self, FirstDifference, affects};
+use crate::explain::origin::{self, FirstDifference};
 use crate::failure::{Failure, Sides};
 use crate::trace::Trace;
 use ndarray::Array2;

@@ -9,6 +9,7 @@ use super::parties::{self, Randomness, Rows, rows, start};
 use crate::check::Outcome;
 use crate::config::Config;
 use crate::error::Error;
+use crate::side::flat;
 use crate::side::secure::{tape, tensors};
 use crate::statistics::{self, FALSE_ALARM};
 use ndarray::Array2;
@@ -116,8 +117,7 @@ pub fn check(config: &Config, spec: &TrainSpec, parameters: &Parameters) -> Resu
             let mut classes = Classes::new();
             for step in 0.. {
                 let Rows { units, labels } = rows(spec, config.seed.wrapping_add(step));
-                let flat: Vec<_> = units.iter().copied().collect();
-                let report = engine.step(&flat, &labels)?;
+                let report = engine.step(&flat(&units), &labels)?;
                 let mut coins = Coins::Observed { tape: tape(report.rounding), seen: Vec::new() };
                 if let Err(e) = model.step(&units, &labels, &mut coins, &mut |_, _| ()) {
                     let summary = format!("the coins of step {step} of the side experiment cannot be");
@@ -134,11 +134,10 @@ pub fn check(config: &Config, spec: &TrainSpec, parameters: &Parameters) -> Resu
         }
         Rounding::Nearest => {
             let Rows { units, labels } = rows(spec, config.seed);
-            let flat: Vec<_> = units.iter().copied().collect();
             let (mut first, mut elements, mut what) = (None, 0, None);
             for n in 0..RUNS {
                 let (mut engine, _) = start(spec, parameters, Randomness::new(config.insecure_seed, 4 + n)?)?;
-                let report = engine.step(&flat, &labels)?;
+                let report = engine.step(&flat(&units), &labels)?;
                 if let Some(r) = report.rounding.iter().find(|r| !r.coins.is_empty()) {
                     what.get_or_insert(format!("truncation {} drew coins under nearest rounding", r.name));
                 }

@@ -15,6 +15,7 @@ use crate::check::Outcome;
 use crate::config::Config;
 use crate::error::Error;
 use crate::generate;
+use crate::side::flat;
 use crate::statistics::{self, FALSE_ALARM};
 use reference::fixed::Parameters;
 use reference::spec::TrainSpec;
@@ -36,8 +37,7 @@ impl Run {
     /// What the client saw: a replica that disagrees, for instance.
     fn of(spec: &TrainSpec, parameters: &Parameters, rows: &Rows, randomness: Randomness) -> Result<Self, Error> {
         let (mut engine, transcript) = start(spec, parameters, randomness)?;
-        let flat: Vec<_> = rows.units.iter().copied().collect();
-        let report = engine.step(&flat, &rows.labels)?;
+        let report = engine.step(&flat(&rows.units), &rows.labels)?;
         let mut messages = transcript.take();
         // The exchange before the first is the set-up.
         messages.retain(|m| m.exchange > 0);
@@ -118,9 +118,8 @@ fn judge(runs: &Runs) -> (String, Option<String>) {
         words += judged.words;
         wrong = wrong.or(judged.leak);
     }
-    let all: Vec<u64> =
-        [&runs.first, &runs.other].iter().flat_map(|r| &r.messages).flat_map(|m| &m.words).copied().collect();
-    let repeats = statistics::repeats(&all);
+    let both = runs.first.messages.iter().chain(&runs.other.messages);
+    let repeats = statistics::repeats(&both.map(|m| &m.words[..]).collect::<Vec<_>>().concat());
     if repeats.log2_p < threshold {
         wrong.get_or_insert(format!(
             "{} of {} words were sent before, with the same or other randomness; chance 2^{:.0} if they were masked \

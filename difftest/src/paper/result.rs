@@ -6,8 +6,9 @@ use super::compared::Compared;
 use super::explain::explained;
 use super::finished::Finished;
 use super::machine::{Machine, program};
-use super::{sketch, table1, table2};
+use super::{table1, table2};
 use crate::error::Error;
+use bounds::sketch;
 use reference::spec::NetworkSpec;
 use serde::Serialize;
 

@@ -10,11 +10,11 @@ use super::cell::{Attempt, Cell, Cost, Epoch, Id, SCHEMA, Setup, Side};
 use super::data::Data;
 use super::machine::{self, Machine};
 use super::observed::Observed;
-use super::sketch::sketch;
 use super::trainee::Trainee;
 use crate::chance::Chance;
 use crate::error::{ConfigError, Error};
 use crate::run::restart::{LARGEST_LOSS, Rule, halved};
+use bounds::sketch::sketch;
 use reference::spec::TrainSpec;
 use std::collections::BTreeMap;
 
@@ -91,7 +91,7 @@ fn attempt(
             correct: side.correct()?,
             plain_seconds,
             nearness: if seen.left_range.is_none() { side.nearness(&batches[0])? } else { BTreeMap::new() },
-            sketch: sketch(layers.iter().flat_map(|l| l.weights.iter().chain(&l.bias))),
+            sketch: sketch(&mut layers.iter().flat_map(|l| l.weights.iter().chain(&l.bias))),
             ..seen.take_epoch()
         };
         ended = diverged(&epoch, setup, seen.left_range.as_deref());
@@ -138,9 +138,9 @@ fn add(cost: &mut Cost, more: &Cost) {
 #[cfg(test)]
 mod tests {
     use super::super::cell::setup::tests::setup;
-    use super::super::sketch::{WIDTH, distance};
     use super::*;
     use crate::check::divergence::Verdict;
+    use bounds::sketch::{WIDTH, distance};
     use std::cell::RefCell;
     use std::sync::OnceLock;
 

@@ -2,6 +2,7 @@
 //! they drew.
 
 use crate::error::Error;
+use crate::side::flat;
 use crate::side::secure::tape;
 use ndarray::Array2;
 use reference::fixed::heads::HeadUnits;
@@ -34,9 +35,8 @@ impl HeadTrace {
         insecure_seed: Option<u64>,
     ) -> Result<Self, Error> {
         let config = EngineConfig { seed: insecure_seed, record: true, ..EngineConfig::new(spec.clone()) };
-        let flat: Vec<_> = logits.iter().copied().collect();
         let mut engine = crate::parties::start(config)?;
-        let mut secure = engine.head(&flat, logits.ncols(), labels)?;
+        let mut secure = engine.head(&flat(logits), logits.ncols(), labels)?;
         let mut model = Model::new(spec.clone())?;
         let mut coins = Coins::Tape(tape(std::mem::take(&mut secure.rounding)));
         let integer = model.head(logits, labels, &mut coins).map_err(Error::from);

@@ -1,6 +1,6 @@
 //! [`secure::engine`] as a side: three parties on three threads of this process.
 
-use super::{Batch, Opens, Side, Spent, Step, Tensors, Trains};
+use super::{Batch, Opens, Side, Spent, Step, Tensors, Trains, flat};
 use crate::error::Error;
 use crate::explain::origin::Truncated;
 use ndarray::{Array1, Array2};
@@ -31,7 +31,7 @@ pub fn tape(rounding: Vec<RoundingRecord>) -> Tape {
 
 /// Parameters as the engine takes them.
 pub fn units(parameters: &Parameters) -> ParameterUnits {
-    let layer = |l: &LayerUnits| l.map(|matrix| matrix.iter().copied().collect(), |row| row.to_vec());
+    let layer = |l: &LayerUnits| l.map(|matrix| flat(matrix).into_owned(), |row| row.to_vec());
     ParameterUnits { layers: parameters.layers.iter().map(layer).collect() }
 }
 
@@ -94,8 +94,7 @@ impl Side for Secure {
     }
 
     fn step(&mut self, batch: &Batch, _: Tape) -> Result<Step<i64>, Error> {
-        let x: Vec<_> = batch.units.iter().copied().collect();
-        let mut report = self.engine.step(&x, &batch.labels)?;
+        let mut report = self.engine.step(&flat(&batch.units), &batch.labels)?;
         let truncated =
             |r: &mut RoundingRecord| Truncated { name: r.name.clone(), operands: std::mem::take(&mut r.operands) };
         self.truncated = report.rounding.iter_mut().map(truncated).collect();
@@ -104,8 +103,7 @@ impl Side for Secure {
     }
 
     fn correct(&mut self, batch: &Batch) -> Result<usize, Error> {
-        let x: Vec<_> = batch.units.iter().copied().collect();
-        Ok(self.engine.count_correct(&x, &batch.labels)?)
+        Ok(self.engine.count_correct(&flat(&batch.units), &batch.labels)?)
     }
 }
 

@@ -1,11 +1,9 @@
 use super::*;
-use crate::side::Side;
-use crate::side::integer::Integer;
-use crate::side::real::Real;
-use ndarray::{Array1, array};
-use rand::{Rng, SeedableRng};
+use crate::testing::{self, Batch, Integer, real};
+use ndarray::array;
+use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
-use reference::fixed::{Coins, LayerUnits, Parameters, Tape};
+use reference::fixed::{Coins, LayerUnits, Parameters};
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec};
 
 const BATCH: usize = 12;
@@ -23,22 +21,7 @@ fn spec(head: Head, rounding: Rounding, widths: &[usize]) -> TrainSpec {
 
 /// Live weights and velocities of either sign.
 fn inputs(spec: &TrainSpec, seed: u64) -> (Parameters, Batch) {
-    let mut rng = ChaCha12Rng::seed_from_u64(seed);
-    let mut units = |limit: f64| (rng.random_range(-limit..limit) * 65536.0).round() as i64;
-    let layer = |l| {
-        let (rows, columns) = spec.network.shape(l);
-        LayerUnits {
-            weights: Array2::from_shape_simple_fn((rows, columns), || units(1.0)),
-            bias: Array1::from_shape_simple_fn(columns, || units(0.5)),
-            weight_velocity: Array2::from_shape_simple_fn((rows, columns), || units(0.02)),
-            bias_velocity: Array1::from_shape_simple_fn(columns, || units(0.02)),
-        }
-    };
-    let layers = (1..=spec.network.layers()).map(layer).collect();
-    let pixels = Array2::from_shape_simple_fn((spec.sgd.batch, spec.network.inputs()), || rng.random_range(0..256i64));
-    let labels = (0..spec.sgd.batch).map(|_| rng.random_range(0..spec.network.classes())).collect();
-    let batch = Batch { units: pixels.mapv(|p| p << 8), reals: pixels.mapv(|p| p as f64 / 256.0), labels };
-    (Parameters { layers }, batch)
+    testing::inputs(spec, &mut ChaCha12Rng::seed_from_u64(seed))
 }
 
 /// One step of f64 and of the integer model with these coins, and the chain between them.
@@ -51,16 +34,15 @@ struct Ran {
 }
 
 fn run(spec: TrainSpec, (parameters, batch): &(Parameters, Batch), coins: Coins) -> Ran {
-    let mut real = Real::new(spec.clone(), parameters).unwrap();
-    let mut integer = Integer::with_coins(spec.clone(), coins).unwrap();
-    integer.load(parameters).unwrap();
-    let real = real.step(batch, Tape::default()).unwrap().tensors;
-    let units = integer.step(batch, Tape::default()).unwrap().tensors;
+    let mut model = Integer::with_coins(spec.clone(), coins);
+    model.load(parameters);
+    let (real, integer) = (real(&spec, parameters, batch), model.step(batch));
     let start = parameters.decode(spec.fixed, &spec.sgd);
-    let chain = Chain::walk(&spec, &start, batch, &real, &units).unwrap();
-    let monitor = integer.violations.clone();
-    let budget = step(&spec, &start, batch, (&real, &units, &units), &monitor, |_| true).unwrap();
-    Ran { real, integer: units, monitor, chain, budget }
+    let chain = Chain::walk(&spec, &start, batch.rows(), &real, &integer).unwrap();
+    let monitor = model.violations;
+    let sides = (&real, &integer, &integer);
+    let budget = step(&spec, &start, batch.rows(), sides, &monitor, &|_| true).unwrap();
+    Ran { real, integer, monitor, chain, budget }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! One row of a head in real numbers, with every comparison decided beforehand: section 9 of the arithmetic without its
 //! truncations.
 
-use crate::bound::row::HeadRow;
+use crate::row::HeadRow;
 use reference::spec::constants::{DIV_A2, EXP_C1, EXP_C2, EXP_C3, EXP_C4};
 use reference::spec::{FixedSpec, Head, HeadPoint, TrainSpec};
 
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn without_algorithms_a_row_is_the_real_head() {
         for head in Head::ALL {
-            let spec = crate::config::small(head, reference::spec::Rounding::Nearest).spec;
+            let spec = crate::testing::spec(head, reference::spec::Rounding::Nearest, 2, 0);
             for x in [[1.5, -0.25, 2.5, 0.05], [0.3, 0.2, -1.0, 0.0], [-2.0, -1.0, -0.5, -3.0]] {
                 for label in 0..x.len() {
                     let own = values(&spec, &x, label, &Decisions::real(&spec, spec.epsilon, &x), false);
@@ -202,7 +202,7 @@ mod tests {
                 }
             }
         }
-        let spec = crate::config::small(Head::Softmax, reference::spec::Rounding::Nearest).spec;
+        let spec = crate::testing::spec(Head::Softmax, reference::spec::Rounding::Nearest, 2, 0);
         let x = [1.5, -0.25, 2.5];
         let decisions = Decisions::real(&spec, spec.epsilon, &x);
         let of = |algorithms, point| {
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn comparisons_are_decided_as_each_head_makes_them() {
-        let of = |head| crate::config::small(head, reference::spec::Rounding::Nearest).spec;
+        let of = |head| crate::testing::spec(head, reference::spec::Rounding::Nearest, 2, 0);
         let mask = |head, x: &[f64]| Decisions::real(&of(head), 0.1, x).above;
         let x = [0.05, 0.1, 0.2, 0.0];
         assert_eq!(mask(Head::ReluProb, &x), [false, true, true, false], "x >= eps");
