@@ -1,6 +1,6 @@
 //! `--save-model` and `--load-model` from outside: a run that is interrupted ends where the uninterrupted one does.
 
-use crate::common::program;
+use crate::common::{program, sample};
 use safetensors::SafeTensors;
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::Output;
 
 fn difftest(dir: &Path, args: &[&str]) -> Output {
     let base = ["--mode", "free", "--layers", "2", "--hidden", "8", "--batch", "16", "--rounding", "nearest"];
-    program().current_dir(dir).args(base).args(args).output().expect("it starts")
+    program().current_dir(dir).args(base).args(["--data", sample()]).args(args).output().expect("it starts")
 }
 
 fn trains(dir: &Path, args: &[&str]) -> String {

@@ -1,6 +1,6 @@
 //! The program from outside: what it prints, where it writes, how it exits.
 
-use crate::common::program;
+use crate::common::{program, sample};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -34,6 +34,11 @@ fn with_input(args: &[&str], input: &str) -> Output {
     let mut child = difftest(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     child.wait_with_output().unwrap()
+}
+
+/// On a part of MNIST.
+fn run_on_sample(args: &[&str]) -> Output {
+    run(&[args, &["--data", sample()]].concat())
 }
 
 const SHORT: &[&str] = &["--steps", "2", "--batch", "16"];
@@ -70,7 +75,7 @@ fn a_plain_run_passes_every_check_and_reports_as_text_and_json() {
 #[test]
 fn the_main_job_runs_on_every_head() {
     for head in ["softmax", "relu-prob", "relu-prob-cut", "relu-grad", "relu-eps"] {
-        let output = run(&["--head", head, "--layers", "2", "--steps", "2"]);
+        let output = run_on_sample(&["--head", head, "--layers", "2", "--steps", "2"]);
         assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
     }
 }
@@ -79,7 +84,7 @@ fn the_main_job_runs_on_every_head() {
 fn free_mode_reports_drift_beside_its_noise_floor() {
     let dir = tempfile::tempdir().unwrap();
     let json = dir.path().join("free.json");
-    let output = run(&["--mode", "free", "--steps", "12", "--json", json.to_str().unwrap()]);
+    let output = run_on_sample(&["--mode", "free", "--steps", "12", "--json", json.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
     let report: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     let last = report["curve"].as_array().unwrap().last().unwrap();
@@ -91,7 +96,7 @@ fn free_mode_reports_drift_beside_its_noise_floor() {
 
 #[test]
 fn a_failed_check_exits_with_1_and_names_the_command_that_repeats_it() {
-    let output = run(&["--lr", "5000", "--steps", "3", "--batch", "16", "--momentum", "0.5"]);
+    let output = run_on_sample(&["--lr", "5000", "--steps", "3", "--batch", "16", "--momentum", "0.5"]);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("PASS  bit-exact"), "the sides agree out of range, too:\n{text}");
@@ -107,7 +112,7 @@ fn a_fixed_seed_is_called_insecure_and_repeats_the_run() {
     let run_once = || {
         let dir = tempfile::tempdir().unwrap();
         let json = dir.path().join("r.json");
-        let output = run(&[SHORT, &["--insecure-seed", "5", "--json", json.to_str().unwrap()]].concat());
+        let output = run_on_sample(&[SHORT, &["--insecure-seed", "5", "--json", json.to_str().unwrap()]].concat());
         assert!(stdout(&output).contains("INSECURE"));
         assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
         let mut report: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
@@ -123,7 +128,7 @@ fn a_fixed_seed_is_called_insecure_and_repeats_the_run() {
 
 #[test]
 fn one_tensor_of_one_step_can_be_looked_at() {
-    let output = run(&["--batch", "16", "--step", "1", "--probe", "head_gradient"]);
+    let output = run_on_sample(&["--batch", "16", "--step", "1", "--probe", "head_gradient"]);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.contains("nearest to their bounds") && text.contains("step 1, head_gradient["), "{text}");
@@ -182,14 +187,14 @@ fn what_means_nothing_is_refused_with_its_limit() {
 #[test]
 fn what_cannot_be_judged_is_open() {
     let coarse = ["--fraction-bits", "4", "--value-bits", "24", "--head", "relu-grad", "--layers", "2", "--steps", "2"];
-    let output = run(&coarse);
+    let output = run_on_sample(&coarse);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("OPEN  error-bound") && text.contains("too many to judge it"), "{text}");
     assert!(!text.contains("FAIL"), "{text}");
     let outside =
         ["--fraction-bits", "4", "--value-bits", "9", "--head", "relu-prob", "--layers", "2", "--hidden", "8"];
-    let output = run(&[&outside[..], &["--steps", "2"]].concat());
+    let output = run_on_sample(&[&outside[..], &["--steps", "2"]].concat());
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     for line in ["OPEN  error-bound", "OPEN  gradient-bound", "FAIL  range"] {
@@ -247,7 +252,7 @@ fn completions_and_manual_know_every_command() {
 #[test]
 fn a_run_that_is_interrupted_reports() {
     for mode in ["lockstep", "free"] {
-        let args = ["--steps", "1000000", "--batch", "16", "--mode", mode];
+        let args = ["--steps", "1000000", "--batch", "16", "--mode", mode, "--data", sample()];
         let mut child = difftest(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // It listens before it says what it will run.
         let (mut text, mut lines) = (String::new(), BufReader::new(child.stdout.take().unwrap()));
@@ -296,7 +301,8 @@ fn time_trains_what_its_flags_say() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
-    let mut child = difftest(SHORT).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        difftest(SHORT).args(["--data", sample()]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));

@@ -1,7 +1,7 @@
 //! Inputs on which a tester fails that was only ever given MNIST: other class counts, padding, few rows, hostile or
 //! foreign files, full disks, tight limits. The files in `tests/data` were made for this.
 
-use crate::common::{program, repository};
+use crate::common::{program, repository, sample};
 use difftest::trace::TraceFile;
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -109,7 +109,7 @@ fn a_threshold_that_fixed_point_cannot_hold_is_refused_and_what_overflows_is_out
     let gradient = answer["rows"][1]["real"]["gradient"][0].as_f64().unwrap();
     assert!((gradient + 75000.0).abs() < 1e-9, "{gradient}");
     for extra in ["--epsilon 0.0005 --steps 1", "--fraction-bits 10 --epsilon 0.0009 --steps 1"] {
-        let args = format!("{extra} --head relu-prob-cut --batch 16");
+        let args = format!("{extra} --head relu-prob-cut --batch 16 --data {}", sample());
         let fits = !extra.starts_with("--fraction");
         let (code, _, error) = run(&mut difftest(args.split_whitespace()));
         assert_eq!(code == Some(2), !fits, "{extra}: {error}");
@@ -124,8 +124,9 @@ fn acts(text: &str) -> bool {
 /// A saved step whose texts try to act upon a terminal.
 fn hostile_step(dir: &Path) -> TraceFile {
     let path = dir.join("step.npz");
-    let (code, text, error) =
-        run(difftest("--steps 1 --batch 2 --rounding nearest --save-step 0".split(' ')).arg(&path));
+    let (code, text, error) = run(difftest("--steps 1 --batch 2 --rounding nearest --save-step 0".split(' '))
+        .arg(&path)
+        .args(["--data", sample()]));
     assert_eq!(code, Some(0), "{text}{error}");
     let mut step = TraceFile::read(&path).unwrap();
     step.header.recorded =
@@ -309,7 +310,7 @@ fn a_link_that_leads_nowhere_is_not_replaced() {
     let dir = tempfile::tempdir().unwrap();
     let link = dir.path().join("report.json");
     std::os::unix::fs::symlink("elsewhere.json", &link).unwrap();
-    let (code, text, _) = run(difftest(["--steps", "1", "--batch", "16", "--json"]).arg(&link));
+    let (code, text, _) = run(difftest(["--steps", "1", "--batch", "16", "--data", sample(), "--json"]).arg(&link));
     assert_eq!(code, Some(0), "{text}");
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     let report: Value = serde_json::from_slice(&fs::read(dir.path().join("elsewhere.json")).unwrap()).unwrap();

@@ -1,6 +1,6 @@
 //! `difftest paper` from outside: a grid that is killed and resumed, spread by hand and merged, reported and rendered.
 
-use crate::common::program;
+use crate::common::{program, sample};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// A grid of seconds: 8 cells, two depths and two heads of either side.
+/// A grid of seconds: 8 cells, two depths and two heads of either side, on a part of MNIST.
+fn small() -> Vec<&'static str> {
+    [&["--data", sample()], SMALL].concat()
+}
+
 const SMALL: &[&str] = &[
     "--rows",
     "256",
@@ -72,7 +76,8 @@ fn folder() -> (tempfile::TempDir, &'static str) {
 #[test]
 fn a_killed_grid_is_resumed_without_repeating_or_losing_a_cell() {
     let (_keep, out) = folder();
-    let args = with(&SMALL[..SMALL.len() - 1], &["60", "--out", out]);
+    let small = small();
+    let args = with(&small[..small.len() - 1], &["60", "--out", out]);
     let mut child = paper(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(120);
     while cells(Path::new(out)).is_empty() && child.try_wait().unwrap().is_none() {
@@ -97,12 +102,12 @@ fn a_killed_grid_is_resumed_without_repeating_or_losing_a_cell() {
 #[test]
 fn cells_run_by_a_batch_system_and_merged_are_the_grid() {
     let (_keep, out) = folder();
-    let list = succeeds(&with(SMALL, &["--list"]));
+    let list = succeeds(&with(&small(), &["--list"]));
     let ids: Vec<_> = list.lines().collect();
     assert_eq!(ids.len(), 8, "{list}");
 
     // As a Slurm array does, by number, on one machine; as GNU parallel does, by name, on the other.
-    let grid = SMALL.join(" ");
+    let grid = small().join(" ");
     let script = format!(
         "set -e\nfor SLURM_ARRAY_TASK_ID in 0 1 2; do\n  \"$DIFFTEST\" paper {grid} --out {out}/a --resume --cell \
          $SLURM_ARRAY_TASK_ID\ndone\n\
@@ -165,7 +170,7 @@ fn cells_run_by_a_batch_system_and_merged_are_the_grid() {
     assert_eq!(fs::read_to_string(Path::new(out).join("curves.csv")).unwrap().lines().count(), 1 + points);
 
     // Nothing is mixed that does not belong together.
-    let other = with(SMALL, &["--restarts", "1", "--resume", "--out"]);
+    let other = with(&small(), &["--restarts", "1", "--resume", "--out"]);
     assert!(refuses(&[&other[..], &[out]].concat()).contains("restarts 1 against 9"));
     // Another data set, asked for cells of other names.
     let other = ["--rows", "255", "--hidden", "16", "--seeds", "2", "--layers", "1", "--resume", "--out", out];
@@ -195,6 +200,7 @@ fn seeds_are_a_list_and_a_rate_can_be_the_only_one() {
     // Both train, and so do other settings than the paper's.
     let (_keep, out) = folder();
     let few = ["--rows", "128", "--hidden", "8", "--layers", "2", "--heads", "relu-grad", "--rounding", "prob"];
+    let few = [&few[..], &["--data", sample()]].concat();
     let more = ["--sides", "integer", "--published", "--rate-units", "128", "--epochs", "1", "--out", out];
     let set = ["--batch", "32", "--epsilon", "0.25", "--momentum", "0.5", "--lr", "0.02"];
     let text = succeeds(&[&few[..], &more, &set].concat());
@@ -263,7 +269,7 @@ fn configurations_are_timed_by_themselves() {
 #[test]
 fn one_file_says_what_the_cells_say() {
     let (_keep, out) = folder();
-    succeeds(&with(SMALL, &["--out", out]));
+    succeeds(&with(&small(), &["--out", out]));
     let file = format!("{out}/results.json");
     let from_cells = succeeds(&["table", out, "--save", &file]);
     assert_eq!(succeeds(&["table", &file]), from_cells);
@@ -394,6 +400,8 @@ fn what_cannot_be_is_refused_in_one_line() {
 fn secure_cells_have_costs_and_time() {
     let (_keep, out) = folder();
     succeeds(&[
+        "--data",
+        sample(),
         "--rows",
         "128",
         "--hidden",
@@ -438,7 +446,7 @@ fn cells_of_three_processes_are_those_of_three_threads() {
         let (_keep, out) = folder();
         let words = "--rows 256 --hidden 8 --layers 2 --heads softmax --rounding nearest --sides secure --epochs 2 \
                      --restarts 0";
-        succeeds(&words.split(' ').chain(["--parties", parties, "--out", out]).collect::<Vec<_>>());
+        succeeds(&words.split(' ').chain(["--data", sample(), "--parties", parties, "--out", out]).collect::<Vec<_>>());
         let (name, text) = cells(Path::new(out)).pop_first().unwrap();
         let mut cell: Value = serde_json::from_slice(&text).unwrap();
         let attempts = cell["attempts"].as_array_mut().unwrap().iter_mut();
@@ -457,8 +465,11 @@ fn a_comparison_has_a_page_as_well() {
     let dir = tempfile::tempdir().unwrap();
     for mode in ["lockstep", "free"] {
         let html = dir.path().join(mode);
-        let done =
-            program().args(["--steps", "2", "--batch", "16", "--mode", mode, "--html"]).arg(&html).output().unwrap();
+        let done = program()
+            .args(["--steps", "2", "--batch", "16", "--data", sample(), "--mode", mode, "--html"])
+            .arg(&html)
+            .output()
+            .unwrap();
         assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
         let html = fs::read_to_string(html).unwrap();
         well_formed(&html);

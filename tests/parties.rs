@@ -11,7 +11,7 @@ mod resume;
 mod switch;
 mod tampering;
 
-use crate::common::program;
+use crate::common::{program, sample};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 use rustls::pki_types::{CertificateDer, pem::PemObject};
@@ -503,7 +503,7 @@ fn commands_that_have_nothing_to_do_with_parties_elsewhere_say_so() {
 fn the_comparison_runs_through_three_processes_and_leaves_none() {
     let temporary = tempfile::tempdir().unwrap();
     let mut command = program();
-    command.args(["--parties", "tls", "--steps", "2", "--batch", "16", "--layers", "2"]);
+    command.args(["--parties", "tls", "--steps", "2", "--batch", "16", "--layers", "2", "--data", sample()]);
     let output = command.env("TMPDIR", temporary.path()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&output.stderr));

@@ -2,6 +2,7 @@
 //! been.
 
 use super::{PATIENCE, Parties, program, read};
+use crate::common::sample;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -15,7 +16,7 @@ fn comparison(dir: &Path, last: &str, more: &[&str]) -> Command {
     let mut command = program();
     let (steps, n) = (STEPS.to_string(), (STEPS - 1).to_string());
     command.current_dir(dir).args(["--layers", "2", "--hidden", "8", "--batch", "16", "--steps", &steps]);
-    command.args(["--save-step", &n, last]).args(more);
+    command.args(["--save-step", &n, last, "--data", sample()]).args(more);
     command
 }
 
@@ -186,7 +187,8 @@ fn a_free_run_goes_on_to_the_same_model() {
     let train = |model: &str, more: &[&str]| {
         let mut command = program();
         let base = ["--mode", "free", "--rounding", "nearest", "--hidden", "8", "--layers", "2", "--batch", "16"];
-        command.current_dir(dir.path()).args(base).args(["--steps", "60", "--save-model", model]).args(more);
+        command.current_dir(dir.path()).args(base).args(["--data", sample()]);
+        command.args(["--steps", "60", "--save-model", model]).args(more);
         command
     };
     let whole = train("whole", &[]).output().unwrap();
@@ -232,7 +234,8 @@ fn a_folder_that_does_not_fit_is_refused_in_one_line() {
     let refused = |more: &[&str], what: &str| {
         let mut command = program();
         let steps: &[&str] = if more.contains(&"--steps") { &[] } else { &["--steps", "3"] };
-        let output = command.current_dir(dir.path()).args(["--batch", "4"]).args(steps).args(more).output().unwrap();
+        let base = ["--batch", "4", "--data", sample()];
+        let output = command.current_dir(dir.path()).args(base).args(steps).args(more).output().unwrap();
         let (code, error) = ended(&output);
         assert_eq!((code, error.contains(what)), (Some(2), true), "{error}");
     };
@@ -241,7 +244,7 @@ fn a_folder_that_does_not_fit_is_refused_in_one_line() {
     refused(&["--checkpoint", "states", "--resume"], "states holds no run");
     let first = program()
         .current_dir(dir.path())
-        .args(["--steps", "3", "--batch", "4", "--checkpoint", "states", "--every", "1"])
+        .args(["--steps", "3", "--batch", "4", "--data", sample(), "--checkpoint", "states", "--every", "1"])
         .output();
     assert_eq!(first.unwrap().status.code(), Some(0));
     refused(&["--checkpoint", "states"], "go on with it by --resume");
