@@ -290,10 +290,10 @@ fn few_threads_are_enough_or_named() {
 #[test]
 fn little_memory_is_enough_or_named() {
     let mut ran = 0;
-    for megabytes in [150, 200, 300, 400, 600, 900, 1600, 4000] {
+    for megabytes in [150, 200, 300, 400, 600, 900, 4000] {
         let mut command = Command::new("prlimit");
         command.arg(format!("--as={}", megabytes << 20)).arg(env!("CARGO_BIN_EXE_difftest"));
-        let (code, text, error) = run(command.args(["--steps", "1", "--layers", "2", "--hidden", "200"]));
+        let (code, text, error) = run(command.args(["--steps", "1", "--layers", "2", "--hidden", "64"]));
         assert!(matches!(code, Some(0 | 2)), "{megabytes} MiB: {code:?}\n{text}{error}");
         if code == Some(2) {
             assert!(one_line(&error) && error.contains("raise the limit"), "{megabytes} MiB: {error}");
@@ -301,7 +301,7 @@ fn little_memory_is_enough_or_named() {
             ran += 1;
         }
     }
-    assert!((1..8).contains(&ran), "some limits are too tight and some are not: {ran}");
+    assert!((1..7).contains(&ran), "some limits are too tight and some are not: {ran}");
 }
 
 #[cfg(unix)]

@@ -115,7 +115,7 @@ fn goes_on(dir: &Path, at_least: usize, more: &[&str]) {
 /// Under nearest rounding with fresh keys, and under probabilistic rounding with streams that come from a seed.
 #[test]
 fn a_run_whose_party_is_killed_or_stopped_goes_on_to_the_same_bits() {
-    for (k, kind, [flag, value]) in [(0, "-KILL", ["--rounding", "nearest"]), (1, "-STOP", ["--insecure-seed", "5"])] {
+    let struck = |k: usize, kind: &str, [flag, value]: [&str; 2]| {
         let more = &["--parties", "tls", "--deadline", "3", flag, value];
         let dir = tempfile::tempdir().unwrap();
         let client = started(dir.path(), 6, more);
@@ -126,7 +126,11 @@ fn a_run_whose_party_is_killed_or_stopped_goes_on_to_the_same_bits() {
         assert!(error.contains(&format!("party {k} ")) && error.contains("--resume"), "{error}");
         gone(&all);
         goes_on(dir.path(), 6, more);
-    }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| struck(0, "-KILL", ["--rounding", "nearest"]));
+        struck(1, "-STOP", ["--insecure-seed", "5"]);
+    });
 }
 
 /// Parties elsewhere, started by hand from the files of `difftest certs`: one is killed and started again where it was,
