@@ -393,7 +393,7 @@ impl Host {
             );
         });
         let mut done = Done::default();
-        match Pool::start(self.config.threads, vec![body]) {
+        match Pool::start(self.config.threads, vec![(format!("party {id}"), body)]) {
             Err(e) => done.failed = Some(format!("cannot start its threads: {e}")),
             Ok(pool) => {
                 done.failed = self.jobs(client, &jobs, &answers, &progress, &mut done);

@@ -11,6 +11,9 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+/// What one party does, on a thread of this name.
+pub(crate) type Body = (String, Box<dyn FnOnce() + Send>);
+
 /// Running parties. Dropping it waits until all have ended.
 pub(crate) struct Pool {
     ended: Receiver<()>,
@@ -23,12 +26,9 @@ impl Pool {
     ///
     /// # Errors
     /// The system has no thread for each party.
-    pub fn start(
-        threads: usize,
-        parties: Vec<Box<dyn FnOnce() + Send>>,
-    ) -> std::result::Result<Self, ThreadPoolBuildError> {
-        let running = parties.len();
-        let pool = pool(threads.max(running), running).or_else(|_| patient(|| pool(running, running)))?;
+    pub fn start(threads: usize, parties: Vec<Body>) -> std::result::Result<Self, ThreadPoolBuildError> {
+        let (names, parties): (Vec<_>, Vec<_>) = parties.into_iter().unzip();
+        let pool = pool(threads.max(names.len()), &names).or_else(|_| patient(|| pool(names.len(), &names)))?;
         let (alive, ended) = channel::<()>();
         let parties = Mutex::new(parties.into_iter().map(Some).collect::<Vec<_>>());
         pool.spawn_broadcast(move |thread| {
@@ -49,10 +49,11 @@ impl Drop for Pool {
     }
 }
 
-fn pool(threads: usize, parties: usize) -> std::result::Result<ThreadPool, ThreadPoolBuildError> {
+fn pool(threads: usize, parties: &[String]) -> std::result::Result<ThreadPool, ThreadPoolBuildError> {
+    let names = parties.to_vec();
     ThreadPoolBuilder::new()
         .num_threads(threads)
-        .thread_name(move |i| if i < parties { format!("party {i}") } else { format!("helper {i}") })
+        .thread_name(move |i| names.get(i).cloned().unwrap_or_else(|| format!("helper {i}")))
         .panic_handler(|_| {})
         .build()
 }
@@ -84,6 +85,26 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    fn named<const N: usize>(bodies: [Box<dyn FnOnce() + Send>; N]) -> Vec<Body> {
+        bodies.into_iter().map(|body| ("a party".to_owned(), body)).collect()
+    }
+
+    /// As a system's list of threads shows them.
+    #[test]
+    fn each_party_runs_on_a_thread_of_its_name() {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let body = |name: &str| -> Body {
+            let (seen, name) = (Arc::clone(&seen), name.to_owned());
+            let note = move || seen.lock().unwrap().push(std::thread::current().name().map(str::to_owned));
+            (name, Box::new(note))
+        };
+        drop(Pool::start(3, vec![body("party 2")]).unwrap());
+        drop(Pool::start(1, vec![body("one"), body("other")]).unwrap());
+        let mut seen = std::mem::take(&mut *seen.lock().unwrap());
+        seen.sort();
+        assert_eq!(seen, ["one", "other", "party 2"].map(|name| Some(name.to_owned())));
+    }
+
     #[test]
     fn a_party_that_waits_takes_pieces_and_the_end_waits_for_all() {
         let (pieces, helped, ended) =
@@ -110,7 +131,7 @@ mod tests {
                 ended.fetch_add(1, Ordering::SeqCst);
             })
         };
-        drop(Pool::start(1, vec![waiting(), owner, waiting()]).unwrap());
+        drop(Pool::start(1, named([waiting(), owner, waiting()])).unwrap());
         assert_eq!(ended.load(Ordering::SeqCst), 2);
         assert_eq!(pieces.load(Ordering::SeqCst), 2);
         assert!(helped.load(Ordering::SeqCst) > 100);
@@ -124,7 +145,7 @@ mod tests {
             let ended = Arc::clone(&ended);
             Box::new(move || _ = ended.fetch_add(1, Ordering::SeqCst))
         };
-        drop(Pool::start(1, vec![quiet(), Box::new(|| panic!("planted")), quiet()]).unwrap());
+        drop(Pool::start(1, named([quiet(), Box::new(|| panic!("planted")), quiet()])).unwrap());
         assert_eq!(ended.load(Ordering::SeqCst), 2);
     }
 }

@@ -32,6 +32,7 @@ use crate::compare::real as decoded;
 use crate::operation::affects;
 use crate::{Tensors, row as head_row};
 use ndarray::{Array2, Axis, Zip};
+use rayon::prelude::*;
 use reference::fixed::{LayerValues, Monitor};
 use reference::spec::{HeadPoint, ParameterPoints, ProbePoint, SpecError, TrainSpec};
 use row::Decisions;
@@ -242,12 +243,11 @@ pub fn step(
     rows: Rows<'_>,
     (real, integer, secure): (&Tensors<f64>, &Tensors<i64>, &Tensors<i64>),
     monitor: &Monitor,
-    wanted: &dyn Fn(&ProbePoint) -> bool,
+    wanted: &(dyn Fn(&ProbePoint) -> bool + Sync),
 ) -> Result<Budget, SpecError> {
     let chain = Chain::walk(spec, start, rows, real, integer)?;
-    let mut budget = Budget::new();
-    for (point, real) in real.iter().filter(|(p, _)| wanted(p)) {
-        let (Some(integer), Some(secure)) = (integer.get(point), secure.get(point)) else { continue };
+    let of = |(point, real): (&ProbePoint, &Array2<f64>)| {
+        let (integer, secure) = (integer.get(point)?, secure.get(point)?);
         let scale = point.scale(spec.fixed, spec.sgd.extra_velocity_bits);
         let out_of_range = monitor.counts().keys().any(|operation| affects(operation, point, start.len()));
         let mut sums = TensorBudget { elements: real.len() as u64, ..TensorBudget::default() };
@@ -256,9 +256,9 @@ pub fn step(
             sums.total.add(total);
             sums.parts.iter_mut().zip(parts).for_each(|(sum, part)| sum.add(part));
         }
-        budget.insert(*point, sums);
-    }
-    Ok(budget)
+        Some((*point, sums))
+    };
+    Ok(real.par_iter().filter(|(point, _)| wanted(point)).filter_map(of).collect())
 }
 
 /// base + (x - x_near) w, and base itself where nothing moved.

@@ -5,6 +5,7 @@ use crate::bound::statistical;
 use crate::compare::{self, Comparison};
 use crate::error::Error;
 use crate::trace::Trace;
+use rayon::prelude::*;
 use reference::fixed::LayerValues;
 use reference::spec::{Head, ProbePoint, TrainSpec};
 use std::collections::BTreeMap;
@@ -56,23 +57,27 @@ pub fn judge(
     trace: &Trace,
     start: &[LayerValues],
     elements: u64,
-    wanted: impl Fn(&ProbePoint) -> bool,
+    wanted: impl Fn(&ProbePoint) -> bool + Sync,
 ) -> Result<Judged, Error> {
     let Trace { step, spec, batch, real, tested, .. } = trace;
     let (x, labels, reals) = (&batch.reals, &batch.labels, &real.tensors);
     let bounds = network::step(spec, start, x, labels, reals)?;
     let factor = statistical::factor(elements);
-    let mut radii = statistical::step(spec, start, x, labels, reals, &bounds, factor)?.unwrap_or_default();
-    let (mut worst_case, mut likely) = (Comparisons::new(), Comparisons::new());
-    for (point, bounded) in bounds.iter().filter(|(point, _)| wanted(point)) {
+    let radii = statistical::step(spec, start, x, labels, reals, &bounds, factor)?.unwrap_or_default();
+    let compared = |point: &ProbePoint, bounded: &Bounded| {
         // A tensor of another shape is told by `bit-exact`, and missed by the count of `error-bound`.
-        let Some(units) = tested.tensors.get(point).filter(|u| u.dim() == reals[point].dim()) else { continue };
+        let units = tested.tensors.get(point).filter(|u| u.dim() == reals[point].dim())?;
         let scale = point.scale(spec.fixed, spec.sgd.extra_velocity_bits);
-        let compared = |bounded| compare::tensor(*step, &reals[point], units, scale, bounded);
-        worst_case.insert(*point, compared(bounded));
-        if let Some(radius) = radii.remove(point) {
-            likely.insert(*point, compared(&Bounded { radius, ambiguous: bounded.ambiguous.clone() }));
-        }
-    }
-    Ok(Judged { bounds, worst_case, statistical: likely })
+        Some((*point, compare::tensor(*step, &reals[point], units, scale, bounded)))
+    };
+    let bounded = || bounds.par_iter().filter(|(point, _)| wanted(point));
+    let likely = |(point, bounded): (_, &Bounded)| {
+        let radius = radii.get(point)?.clone();
+        compared(point, &Bounded { radius, ambiguous: bounded.ambiguous.clone() })
+    };
+    let (worst_case, statistical) = rayon::join(
+        || bounded().filter_map(|(point, bounded)| compared(point, bounded)).collect(),
+        || bounded().filter_map(likely).collect(),
+    );
+    Ok(Judged { bounds, worst_case, statistical })
 }

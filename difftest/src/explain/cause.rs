@@ -13,7 +13,7 @@ use reference::spec::{ProbePoint, SpecError};
 ///
 /// # Panics
 /// If a tensor is missing or has another shape than the specification says: the caller's mistake.
-pub fn of(trace: &Trace, wanted: impl Fn(&ProbePoint) -> bool) -> Result<Budget, SpecError> {
+pub fn of(trace: &Trace, wanted: impl Fn(&ProbePoint) -> bool + Sync) -> Result<Budget, SpecError> {
     // What differs from a model with other coins has no cause of its own.
     let Some(start) = trace.start.as_ref().filter(|_| !trace.blind) else { return Ok(Budget::new()) };
     let sides = (&trace.real.tensors, &trace.integer.tensors, &trace.tested.tensors);

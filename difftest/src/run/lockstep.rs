@@ -3,9 +3,10 @@
 
 use super::distances::Distances;
 use super::training::Training;
+use crate::check::Outcome;
+use crate::check::comparison::{self, Judged};
 use crate::check::divergence::{self, Ending};
 use crate::check::judge::{self, Judge};
-use crate::check::{Outcome, comparison};
 use crate::config::Config;
 use crate::error::Error;
 use crate::evaluation::Evaluation;
@@ -199,10 +200,8 @@ pub fn run<S: Opens>(
             return Err(error);
         }
         training.see(&trace)?;
-        let judged = judge.see(&trace)?;
-        if trace.complete() && !trace.blind && config.compares(trace.step) {
-            budgets.push((trace.step, cause::of(&trace, |point| config.wants(point))?));
-        }
+        let (judged, budget) = judged(config, &trace, &mut judge)?;
+        budgets.extend(budget.map(|budget| (trace.step, budget)));
         if let Some(judged) = judged {
             distances.see(config, &trace, &judged);
         }
@@ -230,6 +229,17 @@ pub fn run<S: Opens>(
     let mut checks = judge.finish();
     checks.push(divergence::outcome(config, &divergence));
     Ok(Findings { distances, budgets, checks, divergence, watch, accuracy, spent, steps, before })
+}
+
+/// Shows a step to the judge, and meanwhile tells the cause of every difference, where the step is compared.
+fn judged(config: &Config, trace: &Trace, judge: &mut Judge) -> Result<(Option<Judged>, Option<Budget>), Error> {
+    let explained = trace.complete() && !trace.blind && config.compares(trace.step);
+    let (mut budget, mut judged) = (None, Ok(None));
+    rayon::in_place_scope(|scope| {
+        scope.spawn(|_| budget = explained.then(|| cause::of(trace, |point| config.wants(point))));
+        judged = judge.see(trace);
+    });
+    Ok((judged?, budget.transpose()?))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::net::Channel;
 use crate::net::memory::network;
 use crate::net::queue::QueueChannel;
 use crate::net::recorded::Recorded;
-use crate::pool::Pool;
+use crate::pool::{Body, Pool};
 use core_affinity::CoreId;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -77,11 +77,7 @@ fn two_cores() -> Option<[CoreId; 2]> {
 }
 
 /// A party on a thread of this process: the client's link to it, and what the thread runs.
-fn thread_party(
-    config: &EngineConfig,
-    channel: QueueChannel,
-    cores: Option<[CoreId; 2]>,
-) -> (ThreadLink, Box<dyn FnOnce() + Send>) {
+fn thread_party(config: &EngineConfig, channel: QueueChannel, cores: Option<[CoreId; 2]>) -> (ThreadLink, Body) {
     let party = channel.id();
     // A party draws the seed of the stream that it shares with the next one.
     let stream = config.streams.map(|streams| streams[party.next().index()]);
@@ -120,5 +116,6 @@ fn thread_party(
             },
         );
     };
-    (ThreadLink { party, jobs, answers, progress, patience: 2 * config.deadline }, Box::new(body))
+    let link = ThreadLink { party, jobs, answers, progress, patience: 2 * config.deadline };
+    (link, (format!("party {party}"), Box::new(body)))
 }
