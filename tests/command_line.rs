@@ -290,7 +290,7 @@ fn time_trains_what_its_flags_say() {
     let dir = tempfile::tempdir().unwrap();
     let json = dir.path().join("time.json");
     let args = ["time", "--steps", "2", "--epochs", "1", "--lr", "0.02", "--epsilon", "0.2", "--fraction-bits", "15"];
-    let output = run(&[&args[..], &["--head", "relu-prob", "--json", json.to_str().unwrap()]].concat());
+    let output = run_on_sample(&[&args[..], &["--head", "relu-prob", "--json", json.to_str().unwrap()]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let report: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     let spec = &report["spec"];

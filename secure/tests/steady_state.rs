@@ -21,7 +21,7 @@ fn no_share_and_no_message_is_allocated_any_more() {
             let mut training = Training::start(EngineConfig::new(spec), 200);
             training.steps(20);
             let before = Words::allocated();
-            let steps = 30;
+            let steps = 20;
             let messages = training.steps(steps).messages;
             let allocated = Words::allocated() - before;
             // Some remain: how many vectors are in use at once depends on how far one party is ahead of another.
