@@ -36,26 +36,33 @@ fn conform<const N: usize>(
     secure: impl AsyncFn(&Party, &[Share]) -> Result<[Share; N]> + Sync,
     model: impl Fn(&mut Arithmetic) -> [Vec<i64>; N],
 ) {
+    let secure = |p: &Party, mine: &[Share]| p.run(secure(p, mine)).map(Vec::from);
+    let model = |arithmetic: &mut Arithmetic| Vec::from(model(arithmetic));
     for fixed in FORMATS {
         conform_in(fixed, rounding, what, inputs, &secure, &model);
     }
 }
 
-fn conform_in<const N: usize>(
+/// What one party does with its shares.
+type Protocol<'p> = dyn Fn(&Party, &[Share]) -> Result<Vec<Share>> + Sync + 'p;
+
+/// In one format. Compiled once, and not for each protocol.
+fn conform_in(
     fixed: FixedSpec,
     rounding: Rounding,
     what: &str,
     inputs: &[[Share; 3]],
-    secure: &(impl AsyncFn(&Party, &[Share]) -> Result<[Share; N]> + Sync),
-    model: &impl Fn(&mut Arithmetic) -> [Vec<i64>; N],
+    secure: &Protocol,
+    model: &dyn Fn(&mut Arithmetic) -> Vec<Vec<i64>>,
 ) {
     let ([a, b, c], _, [r0, r1, _]) = world(fixed, rounding, |p| {
         let mine: Vec<Share> = inputs.iter().map(|i| i[p.id.index()].clone()).collect();
-        p.run(secure(p, &mine))
+        secure(p, &mine)
     });
     let (mut coins, mut monitor) = (tape(roundings(r0.truncations, r1.truncations, rounding)), Monitor::new(1));
     let want = model(&mut Arithmetic { fixed, rounding, coins: &mut coins, monitor: &mut monitor });
     coins.finish().expect("the model uses every coin");
+    assert_eq!([a.len(), b.len(), c.len()], [want.len(); 3], "{what}");
     for (k, ((a, (b, c)), want)) in a.into_iter().zip(b.into_iter().zip(c)).zip(want).enumerate() {
         let got = open(&[a, b, c]);
         let at = got.iter().zip(&want).position(|(g, w)| g != w);

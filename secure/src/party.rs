@@ -22,6 +22,7 @@ use spec::{FixedSpec, ProbePoint, Rounding};
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::ops::Range;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -232,7 +233,11 @@ impl Party {
         let mut outgoing = self.outgoing.borrow_mut();
         let before = outgoing[to].len();
         write(&mut outgoing[to]);
-        let words = before..outgoing[to].len();
+        self.written(step, to, before..outgoing[to].len());
+    }
+
+    /// Counts and notes that these words of the message to a neighbour are of `step`.
+    fn written(&self, step: Step, to: Neighbour, words: Range<usize>) {
         self.spent.borrow_mut().by_step.entry(step).or_default().bytes += 8 * words.len() as u64;
         let mut round = self.round.borrow_mut();
         round.sends[to as usize].add(step.name(), words.len());

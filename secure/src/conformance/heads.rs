@@ -29,15 +29,17 @@ fn head_conforms(head: Head, rounding: Rounding) {
                 rounding,
                 &what,
                 &inputs,
-                &async |p: &Party, v: &[Share]| {
-                    let out = heads::gradient(p, head, epsilon, &v[0], &v[1]).await?;
-                    let probabilities = heads::probabilities(p, &out).await?;
-                    let loss = heads::loss(p, head, epsilon, &out, &v[0], &v[1]).await?;
-                    let none = || Share::zeros(0, 1);
-                    let (loss, finite) = loss.unwrap_or_else(|| (none(), none()));
-                    // An infinite loss has no value: both sides say 0 there.
-                    let loss = multiply(p, &loss, &finite).await?;
-                    Ok([out.gradient, probabilities, loss, finite])
+                &|p: &Party, v: &[Share]| {
+                    p.run(async {
+                        let out = heads::gradient(p, head, epsilon, &v[0], &v[1]).await?;
+                        let probabilities = heads::probabilities(p, &out).await?;
+                        let loss = heads::loss(p, head, epsilon, &out, &v[0], &v[1]).await?;
+                        let none = || Share::zeros(0, 1);
+                        let (loss, finite) = loss.unwrap_or_else(|| (none(), none()));
+                        // An infinite loss has no value: both sides say 0 there.
+                        let loss = multiply(p, &loss, &finite).await?;
+                        Ok(vec![out.gradient, probabilities, loss, finite])
+                    })
                 },
                 &|a| {
                     let x = Array2::from_shape_vec((rows, classes), x.clone()).unwrap();
@@ -45,7 +47,7 @@ fn head_conforms(head: Head, rounding: Rounding) {
                     let out = fixed::heads::evaluate(a, head, epsilon, rows, &mut |_, _| {}).unwrap();
                     let finite = out.loss.iter().flatten().map(|l| i64::from(l.is_some())).collect();
                     let loss = out.loss.iter().flatten().map(|l| l.unwrap_or(0)).collect();
-                    [
+                    vec![
                         out.gradient.into_raw_vec_and_offset().0,
                         out.probabilities.into_raw_vec_and_offset().0,
                         loss,
