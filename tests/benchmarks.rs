@@ -89,7 +89,7 @@ fn page(measured: &[Value]) -> String {
     page.push_str(
         "\nThe files `kernels-*.json` hold the matrix product alone, on one thread beside the f64 product of the same \
          shape:\n\
-         `cargo bench -q -p difftest-secure --bench kernel -- --ratios`.\n",
+         `cargo bench -q -p difftest-secure -F bench --bench kernel -- --ratios`.\n",
     );
     page
 }

@@ -1,12 +1,12 @@
-//! The hot loops beside what they can be compared with: `cargo bench -p difftest-secure --bench kernel`.
+//! The hot loops beside what they can be compared with: `cargo bench -p difftest-secure -F bench --bench kernel`.
 //!
 //! Matrix products are reported in multiply-adds per second, packing included, one thread. `f64` is
 //! `matrixmultiply::dgemm` on the same shape, with AVX2 and FMA as in the plaintext side of this project, or with
-//! AVX-512 under `--features f64-avx512`.
+//! AVX-512 under `-F bench,f64-avx512`.
 //!
-//! `cargo bench -q -p difftest-secure --bench kernel -- --ratios` prints the products alone as JSON: every kernel and
-//! f64 in turn, the shortest of many runs of each, which other work on the machine disturbs least. Such results are
-//! kept in `docs/benchmarks/`.
+//! `cargo bench -q -p difftest-secure -F bench --bench kernel -- --ratios` prints the products alone as JSON: every
+//! kernel and f64 in turn, the shortest of many runs of each, which other work on the machine disturbs least. Such
+//! results are kept in `docs/benchmarks/`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use rand::{Rng, SeedableRng};
