@@ -32,8 +32,8 @@ pub fn sample() -> &'static str {
     })
 }
 
-/// The first `rows` rows of a split as two IDX files.
-fn write(folder: &Path, name: &str, split: &Split, rows: usize) {
+/// The first `rows` rows of a split as two IDX files, `name` being `train` or `t10k`.
+pub fn write(folder: &Path, name: &str, split: &Split, rows: usize) {
     let idx = |magic: u32, sizes: &[usize], bytes: &[u8]| {
         let header = std::iter::once(magic).chain(sizes.iter().map(|&size| size as u32));
         [&header.flat_map(u32::to_be_bytes).collect::<Vec<_>>(), bytes].concat()
@@ -42,4 +42,10 @@ fn write(folder: &Path, name: &str, split: &Split, rows: usize) {
     std::fs::write(folder.join(format!("{name}-images-idx3-ubyte")), images).unwrap();
     let labels = idx(0x801, &[rows], &split.labels[..rows]);
     std::fs::write(folder.join(format!("{name}-labels-idx1-ubyte")), labels).unwrap();
+}
+
+/// Images of 4 x 4 pixels, one of which is bright: number `bright` of the row.
+pub fn one_bright_pixel(rows: usize, bright: impl Fn(usize) -> usize, label: impl Fn(usize) -> u8) -> Split {
+    let images = (0..rows * 16).map(|i| if i % 16 == bright(i / 16) { 255 } else { 0 }).collect();
+    Split { images, labels: (0..rows).map(label).collect(), height: 4, width: 4 }
 }

@@ -1,7 +1,7 @@
 //! Inputs on which a tester fails that was only ever given MNIST: other class counts, padding, few rows, hostile or
 //! foreign files, full disks, tight limits. The files in `tests/data` were made for this.
 
-use crate::common::{program, repository, sample};
+use crate::common::{one_bright_pixel, program, repository, sample, write};
 use difftest::trace::TraceFile;
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -319,17 +319,8 @@ fn a_link_that_leads_nowhere_is_not_replaced() {
 
 /// IDX files of 4 x 4 images in which the place of one bright pixel goes with the label.
 fn write_data(dir: &Path, rows: usize, label: impl Fn(usize) -> u8) {
-    for name in ["train", "t10k"] {
-        let header = |magic: u32, sizes: &[u32]| -> Vec<u8> {
-            std::iter::once(&magic).chain(sizes).flat_map(|v| v.to_be_bytes()).collect()
-        };
-        let mut images = header(0x803, &[rows as u32, 4, 4]);
-        images.extend((0..rows * 16).map(|i| if i % 16 == (i / 16) % 16 { 255u8 } else { 0 }));
-        fs::write(dir.join(format!("{name}-images-idx3-ubyte")), images).unwrap();
-        let mut labels = header(0x801, &[rows as u32]);
-        labels.extend((0..rows).map(&label));
-        fs::write(dir.join(format!("{name}-labels-idx1-ubyte")), labels).unwrap();
-    }
+    let split = one_bright_pixel(rows, |row| row % 16, label);
+    ["train", "t10k"].into_iter().for_each(|name| write(dir, name, &split, rows));
 }
 
 /// More than ten classes, up to all that a byte can name; softmax says how many rows its pairs leave room for.

@@ -1,29 +1,17 @@
 //! `--restart-on-divergence` from outside: runs that really restart, and one for which no learning rate is small
 //! enough.
 
-use crate::common::program;
-use std::fs;
+use crate::common::{one_bright_pixel, program, write};
 use std::path::Path;
 use std::process::Output;
 
 /// A data set of 4 x 4 pixels in which one bright pixel tells the class; `labels` turns a class into the labels of
 /// training and test rows.
 fn data(dir: &Path, labels: impl Fn(u8) -> (u8, u8)) {
-    let class = |row: usize| (row % 10) as u8;
-    let (train, test) = (160, 100);
-    let write = |name: &str, rows: usize, label: &dyn Fn(u8) -> u8| {
-        let header = |magic: u32, sizes: &[u32]| -> Vec<u8> {
-            std::iter::once(&magic).chain(sizes).flat_map(|v| v.to_be_bytes()).collect()
-        };
-        let mut images = header(0x803, &[rows as u32, 4, 4]);
-        images.extend((0..rows * 16).map(|i| if i % 16 == usize::from(class(i / 16)) { 255u8 } else { 0 }));
-        fs::write(dir.join(format!("{name}-images-idx3-ubyte")), images).unwrap();
-        let mut column = header(0x801, &[rows as u32]);
-        column.extend((0..rows).map(|r| label(class(r))));
-        fs::write(dir.join(format!("{name}-labels-idx1-ubyte")), column).unwrap();
-    };
-    write("train", train, &|c| labels(c).0);
-    write("t10k", test, &|c| labels(c).1);
+    let class = |row: usize| row % 10;
+    let split = |rows, label: &dyn Fn(u8) -> u8| one_bright_pixel(rows, class, |row| label(class(row) as u8));
+    write(dir, "train", &split(160, &|c| labels(c).0), 160);
+    write(dir, "t10k", &split(100, &|c| labels(c).1), 100);
 }
 
 fn run(dir: &Path, more: &[&str]) -> (Output, String) {

@@ -5,7 +5,7 @@ pub mod real;
 pub mod recorded;
 pub mod secure;
 
-pub use crate::bound::Tensors;
+pub use crate::bound::{Batch, Tensors};
 use crate::error::{Error, KeepingError};
 use crate::explain::origin::Truncated;
 use ::secure::nn::dense::LayerShare;
@@ -55,17 +55,6 @@ impl<T: Clone> Probe<T> {
     fn spent(&self) -> Spent {
         Spent { seconds: self.start.elapsed().saturating_sub(self.looking).as_secs_f64(), ..Spent::default() }
     }
-}
-
-/// The rows of one step, which all sides train on.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Batch {
-    /// (rows, inputs), scale f.
-    pub units: Array2<i64>,
-    /// (rows, inputs), the numbers that the units stand for, exactly.
-    pub reals: Array2<f64>,
-    /// Class of each row.
-    pub labels: Vec<usize>,
 }
 
 /// The elements of a tensor, row-major; a copy of them only where they lie otherwise.

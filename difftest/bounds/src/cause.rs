@@ -30,7 +30,7 @@ mod row;
 
 use crate::compare::real as decoded;
 use crate::operation::affects;
-use crate::{Tensors, row as head_row};
+use crate::{Batch, Tensors, row as head_row};
 use ndarray::{Array2, Axis, Zip};
 use rayon::prelude::*;
 use reference::fixed::{LayerValues, Monitor};
@@ -126,17 +126,6 @@ impl TensorBudget {
 /// The budget of every tensor of one step.
 pub type Budget = BTreeMap<ProbePoint, TensorBudget>;
 
-/// The rows of one step, which all sides train on.
-#[derive(Debug, Clone, Copy)]
-pub struct Rows<'a> {
-    /// (rows, inputs), scale f.
-    pub units: &'a Array2<i64>,
-    /// (rows, inputs), the numbers that the units stand for, exactly.
-    pub reals: &'a Array2<f64>,
-    /// The class of each row.
-    pub labels: &'a [usize],
-}
-
 /// The three models between f64 and the integer model, for one step.
 #[derive(Debug)]
 pub struct Chain {
@@ -175,19 +164,19 @@ impl Chain {
     pub fn walk(
         spec: &TrainSpec,
         start: &[LayerValues],
-        rows: Rows<'_>,
+        batch: &Batch,
         real: &Tensors<f64>,
         integer: &Tensors<i64>,
     ) -> Result<Self, SpecError> {
         let units = spec.sgd.units(spec.fixed)?;
         let (rate, momentum) = (units.real_rate(), units.real_momentum());
         let off = (rate - spec.sgd.learning_rate / spec.sgd.batch as f64, momentum - spec.sgd.momentum);
-        let data = rows.units.mapv(|u| decoded(u, spec.fixed.fraction_bits));
+        let data = batch.units.mapv(|u| decoded(u, spec.fixed.fraction_bits));
         let coded = Walk {
             spec,
             start,
-            labels: rows.labels,
-            data: (&data, rows.reals),
+            labels: &batch.labels,
+            data: (&data, &batch.reals),
             near: real,
             decisions: None,
             same_functions: true,
@@ -240,12 +229,12 @@ impl Chain {
 pub fn step(
     spec: &TrainSpec,
     start: &[LayerValues],
-    rows: Rows<'_>,
+    batch: &Batch,
     (real, integer, secure): (&Tensors<f64>, &Tensors<i64>, &Tensors<i64>),
     monitor: &Monitor,
     wanted: &(dyn Fn(&ProbePoint) -> bool + Sync),
 ) -> Result<Budget, SpecError> {
-    let chain = Chain::walk(spec, start, rows, real, integer)?;
+    let chain = Chain::walk(spec, start, batch, real, integer)?;
     let of = |(point, real): (&ProbePoint, &Array2<f64>)| {
         let (integer, secure) = (integer.get(point)?, secure.get(point)?);
         let scale = point.scale(spec.fixed, spec.sgd.extra_velocity_bits);

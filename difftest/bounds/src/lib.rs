@@ -27,6 +27,9 @@
 //! * [`cause`]: a difference as a sum of parts that each have one cause; [`operation`]: which operation makes which
 //!   tensor; [`sketch`]: how far two networks are apart, told from 128 numbers of each.
 
+// Builds for tests optimise this crate and not those above it, and what is generic is compiled where it is called: what
+// looks at every element takes slices and `dyn`.
+
 pub mod branch;
 #[cfg(test)]
 mod by_hand;
@@ -53,3 +56,14 @@ use std::collections::BTreeMap;
 
 /// Probed tensors of one step: reals for the real side, units for the others.
 pub type Tensors<T> = BTreeMap<ProbePoint, Array2<T>>;
+
+/// The rows of one step, which all sides train on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batch {
+    /// (rows, inputs), scale f.
+    pub units: Array2<i64>,
+    /// (rows, inputs), the numbers that the units stand for, exactly.
+    pub reals: Array2<f64>,
+    /// Class of each row.
+    pub labels: Vec<usize>,
+}

@@ -1,7 +1,6 @@
 //! The steps that the bounds are tested on: the reference's, once in real numbers and once in units.
 
-use crate::Tensors;
-use crate::cause::Rows;
+use crate::{Batch, Tensors};
 use ndarray::{Array1, Array2};
 use rand::Rng;
 use rand_chacha::ChaCha12Rng;
@@ -10,22 +9,6 @@ use reference::fixed::{Coins, LayerUnits, Model, Monitor, Parameters};
 use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec, TrainSpec};
 
 const BATCH: usize = 24;
-
-/// The rows of one step.
-pub struct Batch {
-    /// (rows, inputs), scale f.
-    pub units: Array2<i64>,
-    /// (rows, inputs), the numbers that the units stand for, exactly.
-    pub reals: Array2<f64>,
-    /// Class of each row.
-    pub labels: Vec<usize>,
-}
-
-impl Batch {
-    pub fn rows(&self) -> Rows<'_> {
-        Rows { units: &self.units, reals: &self.reals, labels: &self.labels }
-    }
-}
 
 /// A small network: 20 inputs, hidden layers of 9, 6 classes, batches of 24.
 pub fn spec(head: Head, rounding: Rounding, layers: usize, extra_velocity_bits: u32) -> TrainSpec {

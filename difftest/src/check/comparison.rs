@@ -64,20 +64,15 @@ pub fn judge(
     let bounds = network::step(spec, start, x, labels, reals)?;
     let factor = statistical::factor(elements);
     let radii = statistical::step(spec, start, x, labels, reals, &bounds, factor)?.unwrap_or_default();
-    let compared = |point: &ProbePoint, bounded: &Bounded| {
+    let likely = |(point, radius)| (point, Bounded { radius, ambiguous: bounds[&point].ambiguous.clone() });
+    let likely: Bounds = radii.into_iter().map(likely).collect();
+    let compared = |(point, bounded): (&ProbePoint, &Bounded)| {
         // A tensor of another shape is told by `bit-exact`, and missed by the count of `error-bound`.
         let units = tested.tensors.get(point).filter(|u| u.dim() == reals[point].dim())?;
         let scale = point.scale(spec.fixed, spec.sgd.extra_velocity_bits);
         Some((*point, compare::tensor(*step, &reals[point], units, scale, bounded)))
     };
-    let bounded = || bounds.par_iter().filter(|(point, _)| wanted(point));
-    let likely = |(point, bounded): (_, &Bounded)| {
-        let radius = radii.get(point)?.clone();
-        compared(point, &Bounded { radius, ambiguous: bounded.ambiguous.clone() })
-    };
-    let (worst_case, statistical) = rayon::join(
-        || bounded().filter_map(|(point, bounded)| compared(point, bounded)).collect(),
-        || bounded().filter_map(likely).collect(),
-    );
+    let all = |bounds: &Bounds| bounds.par_iter().filter(|(point, _)| wanted(point)).filter_map(compared).collect();
+    let (worst_case, statistical) = rayon::join(|| all(&bounds), || all(&likely));
     Ok(Judged { bounds, worst_case, statistical })
 }

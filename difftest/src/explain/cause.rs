@@ -1,9 +1,9 @@
-//! The cause of every difference of a step that was traced. How it is told: [`bounds::cause`].
+//! The cause of every difference of a step that was traced. How it is told: [`crate::bound::cause`].
 
-pub use bounds::cause::{Budget, Cause, Sums, TensorBudget};
+pub use crate::bound::cause::{Budget, Cause, Sums, TensorBudget};
 
+use crate::bound::cause::step;
 use crate::trace::Trace;
-use bounds::cause::{Rows, step};
 use reference::spec::{ProbePoint, SpecError};
 
 /// The budget of a step in which all sides started from the same parameters; empty for any other.
@@ -17,7 +17,5 @@ pub fn of(trace: &Trace, wanted: impl Fn(&ProbePoint) -> bool + Sync) -> Result<
     // What differs from a model with other coins has no cause of its own.
     let Some(start) = trace.start.as_ref().filter(|_| !trace.blind) else { return Ok(Budget::new()) };
     let sides = (&trace.real.tensors, &trace.integer.tensors, &trace.tested.tensors);
-    let batch = &trace.batch;
-    let rows = Rows { units: &batch.units, reals: &batch.reals, labels: &batch.labels };
-    step(&trace.spec, &start.values, rows, sides, &trace.violations, &wanted)
+    step(&trace.spec, &start.values, &trace.batch, sides, &trace.violations, &wanted)
 }

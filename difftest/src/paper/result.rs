@@ -7,8 +7,8 @@ use super::explain::explained;
 use super::finished::Finished;
 use super::machine::{Machine, program};
 use super::{table1, table2};
+use crate::bound::sketch;
 use crate::error::Error;
-use bounds::sketch;
 use reference::spec::NetworkSpec;
 use serde::Serialize;
 

@@ -11,10 +11,10 @@ use super::data::Data;
 use super::machine::{self, Machine};
 use super::observed::Observed;
 use super::trainee::Trainee;
+use crate::bound::sketch::sketch;
 use crate::chance::Chance;
 use crate::error::{ConfigError, Error};
 use crate::run::restart::{LARGEST_LOSS, Rule, halved};
-use bounds::sketch::sketch;
 use reference::spec::TrainSpec;
 use std::collections::BTreeMap;
 
@@ -139,8 +139,8 @@ fn add(cost: &mut Cost, more: &Cost) {
 mod tests {
     use super::super::cell::setup::tests::setup;
     use super::*;
+    use crate::bound::sketch::{WIDTH, distance};
     use crate::check::divergence::Verdict;
-    use bounds::sketch::{WIDTH, distance};
     use std::cell::RefCell;
     use std::sync::OnceLock;
 

@@ -1,22 +1,17 @@
 use super::*;
-use crate::testing::{self, Batch, Integer, real};
+use crate::testing::{self, Integer, real};
 use ndarray::array;
 use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
 use reference::fixed::{Coins, LayerUnits, Parameters};
-use reference::spec::{FixedSpec, Head, NetworkSpec, Rounding, SgdSpec};
+use reference::spec::{Head, NetworkSpec, Rounding, SgdSpec};
 
 const BATCH: usize = 12;
 
 fn spec(head: Head, rounding: Rounding, widths: &[usize]) -> TrainSpec {
-    TrainSpec {
-        network: NetworkSpec { widths: widths.to_vec() },
-        head,
-        epsilon: 0.1,
-        rounding,
-        fixed: FixedSpec::default(),
-        sgd: SgdSpec { batch: BATCH, learning_rate: 0.05, ..SgdSpec::default() },
-    }
+    let general = testing::spec(head, rounding, 1, 0);
+    let sgd = SgdSpec { batch: BATCH, ..general.sgd };
+    TrainSpec { network: NetworkSpec { widths: widths.to_vec() }, sgd, ..general }
 }
 
 /// Live weights and velocities of either sign.
@@ -38,10 +33,10 @@ fn run(spec: TrainSpec, (parameters, batch): &(Parameters, Batch), coins: Coins)
     model.load(parameters);
     let (real, integer) = (real(&spec, parameters, batch), model.step(batch));
     let start = parameters.decode(spec.fixed, &spec.sgd);
-    let chain = Chain::walk(&spec, &start, batch.rows(), &real, &integer).unwrap();
+    let chain = Chain::walk(&spec, &start, batch, &real, &integer).unwrap();
     let monitor = model.violations;
     let sides = (&real, &integer, &integer);
-    let budget = step(&spec, &start, batch.rows(), sides, &monitor, &|_| true).unwrap();
+    let budget = step(&spec, &start, batch, sides, &monitor, &|_| true).unwrap();
     Ran { real, integer, monitor, chain, budget }
 }
 

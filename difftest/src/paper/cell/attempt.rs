@@ -45,7 +45,7 @@ pub struct Epoch {
     /// Integer model: error against real numbers and its proven bound in one step from the weights at its end, on its
     /// first batch, inside the range; by tensor (`logits`, `head_gradient`, `layerN/dW`).
     pub nearness: BTreeMap<String, Nearness>,
-    /// The weights at its end ([`sketch`](bounds::sketch)); empty if one is not finite.
+    /// The weights at its end ([`sketch`](crate::bound::sketch)); empty if one is not finite.
     pub sketch: Vec<f32>,
 }
 
